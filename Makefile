@@ -1,0 +1,42 @@
+# `make demo` and `make test` need Python 3.11 or later and a package registry, nothing else.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+.DEFAULT_GOAL := help
+
+help: ## show the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+$(VENV)/.plot: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[plot]'
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@ $(VENV)/.plot
+
+demo: $(VENV)/.plot ## fit digits and breast cancer, print the table, draw two pictures
+	$(BIN)/gpclf demo
+
+check: $(VENV)/.dev ## lint, format, types, floors
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/lint-imports --no-cache
+
+test: check ## everything CI asks: check, then all tests but the slow ones
+	$(BIN)/pytest -q -n 2 -m "not slow"
+
+test-slow: $(VENV)/.dev ## the slow tests
+	$(BIN)/pytest -q -m slow
+
+format: $(VENV)/.dev ## rewrite the code in the house format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean: ## remove the environment and build products
+	rm -rf $(VENV) build dist .pytest_cache .ruff_cache
+
+.PHONY: help demo check test test-slow format clean

@@ -1,0 +1,16 @@
+"""Chunk: the rows that travel together through one compiled pass."""
+
+import equinox as eqx
+from jaxtyping import Array, Float, Int
+
+
+class Chunk(eqx.Module):
+    """Rows of fixed number; those that only fill up have weight 0.
+
+    `scale` makes the chunk stand for all rows: N/B in a random batch, 1 in a pass over everything.
+    """
+
+    X: Float[Array, "B D"]
+    y: Int[Array, "B"]
+    weight: Float[Array, "B"]
+    scale: Float[Array, ""]

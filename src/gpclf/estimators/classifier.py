@@ -1,0 +1,263 @@
+"""GPClassifier: Gaussian process classification behind scikit-learn's interface."""
+
+import time
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state, compute_sample_weight
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from gpclf import inducing
+from gpclf.data import ArrayStream, Scaling, encode
+from gpclf.estimators.progress import shown
+from gpclf.estimators.validation import check_finite, check_parameters
+from gpclf.inference.loop import Progress, Result, fit
+from gpclf.inference.plan import make_plan
+from gpclf.inputs import Exact
+from gpclf.kernels import RBF, kernel_from
+from gpclf.likelihoods import likelihood_from
+from gpclf.model import Model, one_per_function
+from gpclf.posterior import freeze
+from gpclf.precision import cast, double_precision, row_dtype
+from gpclf.prediction import latent_marginals, log_probabilities
+
+
+class Snapshot:
+    """A fit in progress, as a `callback` sees it."""
+
+    def __init__(self, line: Progress, classifier: "GPClassifier", jitter: float):
+        self.stage = line.stage
+        self.seconds = line.seconds
+        self.elbo = line.elbo
+        self._line = line
+        self._classifier = classifier
+        self._jitter = jitter
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """What the classifier would predict if it stopped here."""
+        dtype = row_dtype(self._classifier.precision)
+        posterior = freeze(self._line.theta, self._line.q, self._jitter, dtype)
+        return log_probabilities(posterior, self._classifier._scaling.forward(np.asarray(X)))
+
+
+class GPClassifier(ClassifierMixin, BaseEstimator):
+    """Gaussian process classifier with inducing points, for two or many classes.
+
+    Inputs are standardised inside (mean 0, standard deviation 1 per column), so their units never
+    matter. Most users change nothing.
+
+    Parameters
+    ----------
+    likelihood : "auto", a name or a Likelihood
+        "auto": "logit" for two classes, "softmax" for more. Names: "logit", "logit-pg",
+        "softmax", "softmax-gumbel".
+    kernel : None, a name or a Kernel
+        None: RBF with a lengthscale per feature. Names combine with + and *: "rbf + matern52".
+    n_inducing : "auto", int or None
+        Inducing points. "auto": min(N, 400, 50·D, 20 + 4√N), times √(10/C) above 10 classes.
+        None: every row, the full Gaussian process.
+    inference : "auto" or "natural"
+        How the posterior is found: closed-form natural-gradient steps.
+    input_noise : None
+        Reserved for inputs with measurement error.
+    max_epochs : "auto" or int
+        At most so many evaluations of the bound for hyper-parameters and passes for the posterior.
+    batch_size : "auto" or int
+        Rows in a stochastic step. "auto": all rows at once up to 200,000, then 1,024.
+    class_weight : None, dict or "balanced"
+        Weights of the classes, multiplied with `sample_weight`.
+    warm_start : bool
+        Go on from the last fit's parameters instead of from new start values.
+    random_state : None, int or RandomState
+        Seeds the choice of inducing points, subsets and batches; the same seed gives the same
+        result on the same machine.
+    verbose : int
+        1 shows a progress bar that vanishes, 2 one that stays.
+    optimizer : "auto", "lbfgs", "adam" or None
+        For hyper-parameters: L-BFGS on the dual bound (of at most 8,192 rows), Adam beside
+        stochastic steps, or None to keep the kernel and inducing points as they start.
+    share_kernel : bool
+        One kernel and one set of inducing points for all classes, or one of each per class.
+    precision : "mixed" or "double"
+        float32 for work on rows and float64 for matrices, or float64 throughout.
+    tol : float
+        Stop when a step gains less than this, in nats per row.
+    callback : None or callable
+        Called at every step with a snapshot that has `stage`, `seconds`, `elbo` (per row) and
+        `predict_log_proba`; its time does not count.
+
+    Attributes
+    ----------
+    classes_ : the class labels, sorted.
+    elbo_ : the evidence lower bound of the training rows at the end.
+    history_ : dict of arrays "stage", "seconds", "elbo" (per row), one entry a step.
+    kernel_, likelihood_ : as fitted, in units of the standardised inputs.
+    inducing_points_ : (M, D), or (C, M, D) if not shared, in the units of X.
+    relevance_ : how much each feature matters, from the lengthscales; sums to one.
+    stopped_ : why the fit ended.
+    jitter_ : what was added to the diagonal of k(Z, Z), relative to its mean.
+    """
+
+    def __init__(
+        self,
+        likelihood="auto",
+        kernel=None,
+        n_inducing="auto",
+        inference="auto",
+        input_noise=None,
+        max_epochs="auto",
+        batch_size="auto",
+        class_weight=None,
+        warm_start=False,
+        random_state=None,
+        verbose=0,
+        optimizer="auto",
+        share_kernel=True,
+        precision="mixed",
+        tol=1e-4,
+        callback=None,
+    ):
+        self.likelihood = likelihood
+        self.kernel = kernel
+        self.n_inducing = n_inducing
+        self.inference = inference
+        self.input_noise = input_noise
+        self.max_epochs = max_epochs
+        self.batch_size = batch_size
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+        self.optimizer = optimizer
+        self.share_kernel = share_kernel
+        self.precision = precision
+        self.tol = tol
+        self.callback = callback
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, X_std: Any = None) -> "GPClassifier":
+        """Learn from rows X (N, D) and labels y (N,); `sample_weight` counts rows."""
+        began = time.perf_counter()
+        check_parameters(self.get_params(deep=False))
+        if X_std is not None:
+            raise ValueError("X_std is not available yet: leave it out.")
+        X, y = validate_data(
+            self, X, y, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=2
+        )
+        check_finite(X, getattr(self, "feature_names_in_", None))
+        classes, index = encode(y)
+        likelihood = likelihood_from(self.likelihood, len(classes))
+        weight = _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=True
+        )
+        if self.class_weight is not None:
+            weight *= compute_sample_weight(self.class_weight, y)
+        if len(np.unique(index[weight > 0])) < len(classes):
+            empty = classes[np.setdiff1d(np.arange(len(classes)), index[weight > 0])[0]]
+            raise ValueError(f"Every row of class {empty!r} has weight 0: drop the class from y.")
+
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        used = weight > 0
+        self._learn(X[used], index[used], weight[used], classes, likelihood, rng, began)
+        return self
+
+    @double_precision
+    def _learn(self, X, index, weight, classes, likelihood, rng, began) -> None:
+        """Build model, inducing points and plan; run the loop; keep what it found."""
+        dtype = row_dtype(self.precision)
+        n_latent = likelihood.n_latent(len(classes))
+        again = self.warm_start and self._fits_on(X, classes, likelihood)
+        scaling = self._scaling if again else Scaling.of(X, weight)
+        X = scaling.forward(X)
+        if again:
+            theta, start = self._theta, self._q
+        else:
+            count = self.n_inducing
+            if count == "auto":
+                count = inducing.auto_count(len(X), X.shape[1], len(classes))
+            Z = inducing.choose(X, count, rng)
+            kernel = RBF() if self.kernel is None else kernel_from(self.kernel)
+            kernel = kernel.started(inducing.median_distance(X, rng), X.shape[1])
+            if not self.share_kernel:
+                kernel, Z = one_per_function((kernel, Z), n_latent)
+            model = Model(kernel, likelihood, Exact(), shared=self.share_kernel)
+            theta, start = (cast(model, jnp.float64), np.asarray(Z)), None
+        plan = make_plan(
+            len(X),
+            n_latent,
+            theta[1].shape[-2],
+            optimizer=self.optimizer,
+            max_epochs=self.max_epochs,
+            batch_size=self.batch_size,
+            tolerance=self.tol,
+            dtype=dtype,
+        )
+        stream = ArrayStream(X.astype(dtype), index, weight.astype(dtype))
+        self._scaling = scaling
+        with shown(self.verbose) as draw:
+
+            def report(line: Progress) -> None:
+                draw(line)
+                if self.callback is not None:
+                    self.callback(Snapshot(line, self, plan.jitter))
+
+            result = fit(*theta, stream, n_latent, plan, rng, report, start, began)
+        self._keep(result, classes, dtype)
+
+    def _fits_on(self, X, classes, likelihood) -> bool:
+        """Whether the last fit can be gone on from."""
+        return (
+            hasattr(self, "_theta")
+            and len(self._scaling.centre) == X.shape[1]
+            and np.array_equal(self.classes_, classes)
+            and type(self.likelihood_) is type(likelihood)
+        )
+
+    def _keep(self, result: Result, classes: np.ndarray, dtype: np.dtype) -> None:
+        posterior = freeze(result.theta, result.q, result.jitter, dtype)
+        self._theta, self._q = result.theta, result.q
+        self.posterior_ = posterior
+        self.classes_ = classes
+        self.elbo_ = result.elbo
+        self.history_ = result.history
+        self.stopped_ = result.stopped
+        self.jitter_ = result.jitter
+        self.kernel_ = posterior.prepared.model.kernel
+        self.likelihood_ = posterior.prepared.model.likelihood
+        self.inducing_points_ = self._scaling.backward(posterior.prepared.Z)
+        self.relevance_ = self._relevance()
+
+    def _relevance(self) -> np.ndarray:
+        import jax
+
+        def one(kernel):
+            return kernel.relevance(self.n_features_in_)
+
+        kernel = self.kernel_
+        raw = one(kernel) if self.share_kernel else jnp.mean(jax.vmap(one)(kernel), axis=0)
+        raw = np.asarray(raw, np.float64)
+        return raw / raw.sum() if raw.sum() > 0 else raw
+
+    def _rows(self, X: Any) -> np.ndarray:
+        check_is_fitted(self, "posterior_")
+        X = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, reset=False)
+        check_finite(X, getattr(self, "feature_names_in_", None))
+        return self._scaling.forward(X)
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithms of the class probabilities, accurate where these are tiny: (N, C)."""
+        return log_probabilities(self.posterior_, self._rows(X))
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities in the order of `classes_`, latent variance integrated out: (N, C)."""
+        return np.exp(self.predict_log_proba(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable class of each row."""
+        return self.classes_[np.argmax(self.predict_log_proba(X), axis=1)]
+
+    def latent_mean_and_variance(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of the latent functions: (N,) with one function, else (N, C)."""
+        mean, variance = latent_marginals(self.posterior_, self._rows(X))
+        return (mean[:, 0], variance[:, 0]) if mean.shape[1] == 1 else (mean, variance)

@@ -1,0 +1,62 @@
+"""Every complaint about parameters and rows, one sentence each, before any work is done."""
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+INFERENCES = ("auto", "natural")
+PLANNED_INFERENCES = ("gradient", "power-ep", "mean-field", "decoupled")
+OPTIMIZERS = ("auto", "lbfgs", "adam", None)
+PRECISIONS = ("mixed", "double")
+
+
+def check_parameters(parameters: dict[str, Any]) -> None:
+    """Refuse parameters that make no sense, or whose feature does not exist yet."""
+    if parameters["inference"] in PLANNED_INFERENCES:
+        raise ValueError(
+            f'inference={parameters["inference"]!r} is not available yet: use "natural".'
+        )
+    _one_of(parameters, "inference", INFERENCES)
+    _one_of(parameters, "optimizer", OPTIMIZERS)
+    _one_of(parameters, "precision", PRECISIONS)
+    if parameters["input_noise"] is not None:
+        raise ValueError(
+            f"input_noise={parameters['input_noise']!r} is not available yet: use None."
+        )
+    _count(parameters, "n_inducing", least=1, also=("auto", None))
+    _count(parameters, "max_epochs", least=1, also=("auto",))
+    _count(parameters, "batch_size", least=1, also=("auto",))
+    if not (np.isscalar(parameters["tol"]) and parameters["tol"] > 0):
+        raise ValueError(f"tol must be a positive number, got {parameters['tol']!r}.")
+
+
+def _one_of(parameters: dict[str, Any], name: str, allowed: tuple) -> None:
+    if not any(parameters[name] is value or parameters[name] == value for value in allowed):
+        names = ", ".join(repr(value) for value in allowed)
+        raise ValueError(f"{name} must be one of {names}, got {parameters[name]!r}.")
+
+
+def _count(parameters: dict[str, Any], name: str, least: int, also: tuple) -> None:
+    value = parameters[name]
+    if any(value is word or (isinstance(value, str) and value == word) for word in also):
+        return
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+        words = "".join(f" or {word!r}" for word in also)
+        raise ValueError(
+            f"{name} must be a whole number of at least {least}{words}, got {value!r}."
+        )
+
+
+def check_finite(X: np.ndarray, names: Any = None) -> None:
+    """Name the first row and column that hold no number."""
+    finite = np.isfinite(X)
+    if finite.all():
+        return
+    row, column = (int(i) for i in np.argwhere(~finite)[0])
+    what = "NaN" if np.isnan(X[row, column]) else "infinity"
+    where = f"column {column}" if names is None else f"column {names[column]!r}"
+    raise ValueError(
+        f"Input X contains {what} in row {row}, {where} ({int((~finite).sum())} such entries in "
+        "all): drop or impute them, for example with sklearn.impute.SimpleImputer."
+    )

@@ -1,0 +1,78 @@
+"""The Gaussian q(v) over whitened inducing variables v ~ N(0, I), in its two forms (MATH §1-2).
+
+natural: h = S⁻¹m, Λ = S⁻¹. Sites add up here, and the closed-form step is a straight line.
+moment:  m and S − I, so that ν = k(x,x) + aᵀ(S − I)a takes one quadratic form.
+
+There is one of each for every latent function, stacked.
+"""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Array, Float
+
+from gpclf.linalg import lower_inverse, plain_cholesky
+
+
+class Moments(eqx.Module):
+    """N(m, S), S held as S − I: what the data changed about the prior."""
+
+    mean: Float[Array | np.ndarray, "*C M"]
+    excess: Float[Array | np.ndarray, "*C M M"]
+
+
+class Natural(NamedTuple):
+    """The Gaussians proportional to exp(hᵀv − ½vᵀΛv)."""
+
+    linear: Float[Array | np.ndarray, "C M"]
+    precision: Float[Array | np.ndarray, "C M M"]
+
+    @classmethod
+    def standard(cls, n_latent: int, size: int) -> "Natural":
+        """N(0, I) for each of `n_latent` functions: the whitened prior."""
+        return cls(np.zeros((n_latent, size)), np.stack([np.eye(size)] * n_latent))
+
+    def towards(self, target: "Natural", rate: float) -> "Natural":
+        """The point at `rate` on the straight line from here to `target`."""
+        return Natural(
+            (1 - rate) * self.linear + rate * target.linear,
+            (1 - rate) * self.precision + rate * target.precision,
+        )
+
+
+def moments(q: Natural) -> tuple[Moments, float]:
+    """The moments, and the sum over functions of KL(q ‖ N(0, I)) = ½(tr S + mᵀm − M + log det Λ).
+
+    NaN where a Λ is not positive definite: a failure is a value the caller looks at.
+    """
+    mean, excess, kl = np.empty_like(q.linear), np.empty_like(q.precision), 0.0
+    for c, (h, precision) in enumerate(zip(q.linear, q.precision, strict=True)):
+        factor = plain_cholesky(precision)
+        if factor is None:
+            return Moments(np.full_like(mean, np.nan), np.full_like(excess, np.nan)), np.nan
+        root = lower_inverse(factor)
+        covariance = root.T @ root
+        mean[c] = covariance @ h
+        excess[c] = covariance - np.eye(len(h))
+        log_det = 2 * np.sum(np.log(np.diagonal(factor)))
+        kl += 0.5 * (np.trace(excess[c]) + mean[c] @ mean[c] + log_det)
+    return Moments(mean, excess), float(kl)
+
+
+def elbo_pullback(q: Natural, m: Moments, by: Moments) -> Natural:
+    """The gradient by (h, Λ) of F(m, S) − KL, from the gradient `by` of F by (m, S).
+
+    ∂KL/∂m = m and ∂KL/∂S = ½(I − Λ); with dm = S dh − S dΛ m and dS = −S dΛ S, a gradient (g, G)
+    by (m, S) becomes Sg by h and −S G S − ½(Sg mᵀ + m(Sg)ᵀ) by Λ.
+    """
+    eye = np.eye(q.linear.shape[1])
+    by_linear, by_precision = np.empty_like(q.linear), np.empty_like(q.precision)
+    for c in range(len(q.linear)):
+        S = eye + m.excess[c]
+        G = 0.5 * (by.excess[c] + by.excess[c].T) - 0.5 * (eye - q.precision[c])
+        pulled = S @ (by.mean[c] - m.mean[c])
+        outer = np.outer(pulled, m.mean[c])
+        by_linear[c] = pulled
+        by_precision[c] = -S @ G @ S - 0.5 * (outer + outer.T)
+    return Natural(by_linear, by_precision)

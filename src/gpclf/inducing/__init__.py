@@ -1,0 +1,54 @@
+"""Where the inducing points Z start, how many, and the distances that set the first lengthscale."""
+
+import warnings
+
+import numpy as np
+from scipy.spatial.distance import pdist
+from sklearn.cluster import MiniBatchKMeans, kmeans_plusplus
+from sklearn.exceptions import ConvergenceWarning
+
+MOST = 400
+CLUSTERED_ROWS = 20_000  # k-means sees at most this many
+
+
+def auto_count(n_rows: int, n_features: int, n_classes: int) -> int:
+    """min(N, 400, 50·D, 20 + 4√N), times √(10/C) above ten classes.
+
+    Grows with the root of the rows, stays small where few features leave little room, and shrinks
+    where every class carries its own M×M matrix.
+    """
+    count = min(MOST, 50 * n_features, 20 + 4 * n_rows**0.5)
+    if n_classes > 10:
+        count *= (10 / n_classes) ** 0.5
+    return int(min(n_rows, max(count, min(n_rows, 20))))
+
+
+def choose(X: np.ndarray, count: int | None, rng: np.random.Generator) -> np.ndarray:
+    """`count` centres of the rows: k-means++ refined by mini-batch k-means; None: every row.
+
+    Rows that occur twice count once, so there may be fewer centres than asked for.
+    """
+    if count is None or count >= len(X):
+        return np.unique(X, axis=0)
+    if len(X) > CLUSTERED_ROWS:
+        X = X[rng.choice(len(X), CLUSTERED_ROWS, replace=False)]
+    distinct = np.unique(X, axis=0)
+    if len(distinct) <= count:
+        return distinct
+    seed = int(rng.integers(2**31 - 1))
+    first, _ = kmeans_plusplus(distinct, count, random_state=seed, n_local_trials=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        means = MiniBatchKMeans(
+            count, init=first, n_init=1, max_iter=3, batch_size=2048, random_state=seed
+        ).fit(X)
+    return np.unique(means.cluster_centers_, axis=0)
+
+
+def median_distance(X: np.ndarray, rng: np.random.Generator, rows: int = 1000) -> float:
+    """The median distance between distinct rows, of at most `rows` of them; 1 if there are none."""
+    if len(X) > rows:
+        X = X[rng.choice(len(X), rows, replace=False)]
+    distances = pdist(X)
+    distances = distances[distances > 0]
+    return float(np.median(distances)) if len(distances) else 1.0

@@ -1,0 +1,139 @@
+"""Hyper-parameters: the kernel, the likelihood's parameters and Z climb the same ELBO (MATH §5).
+
+*dual bound, L-BFGS*: hold the sites (τ, λ), let q follow the features, Λ(θ) = I + Σ τ a(θ)a(θ)ᵀ and
+h(θ) = Σ λ a(θ), and maximise the ELBO of that q over θ. Three passes over the chunks give the bound
+and its gradient exactly, about 4C + 8 products of size N·M².
+
+*Adam* beside stochastic natural steps, q(v) held in whitened coordinates.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Float
+from scipy.optimize import minimize
+
+from gpclf.data import Chunk, reduce
+from gpclf.gaussian import Natural, elbo_pullback, moments
+from gpclf.inference.natural import stochastic_step
+from gpclf.inference.sites import (
+    bound_gradient,
+    held,
+    held_gradient,
+    statistics_from_gradient,
+    with_prior,
+)
+from gpclf.likelihoods import Sites
+from gpclf.model import Model, prepare, prepare_pullback
+
+LOG_REACH = 9.0  # L-BFGS keeps every logarithm within this distance of where a round began
+
+
+class _Enough(Exception):
+    """Raised inside SciPy's line search, which overruns its own limit of evaluations."""
+
+
+class Theta(NamedTuple):
+    """What hyper-parameter optimisation moves."""
+
+    model: Model
+    Z: Float[Array, "*G M D"]
+
+
+def dual_bound(
+    theta: Theta, sites: Sequence[Sites], chunks: Sequence[Chunk], jitter: float
+) -> tuple[float, Theta, Natural]:
+    """The ELBO of the q that the held sites give under θ, its gradient by θ, and that q."""
+    prepared, _ = prepare(*theta, jitter)
+    pairs = list(zip(chunks, sites, strict=True))
+    q = with_prior(reduce(lambda pair: held(prepared, pair[1], pair[0]), pairs))
+    m, kl = moments(q)
+    if not np.isfinite(kl):
+        return np.nan, theta, q
+    value, by_prepared, by_m = reduce(lambda chunk: bound_gradient(prepared, m, chunk), chunks)
+    by_q = elbo_pullback(q, m, jax.tree.map(np.asarray, by_m))
+    by_features = reduce(lambda pair: held_gradient(prepared, pair[1], pair[0], by_q), pairs)
+    by_all = jax.tree.map(np.add, by_prepared, by_features)
+    return float(value) - kl, Theta(*prepare_pullback(prepared, by_all)), q
+
+
+def _flat(leaves: Sequence[Array]) -> np.ndarray:
+    return np.concatenate([np.ravel(leaf) for leaf in leaves])
+
+
+def _shaped_like(leaves: Sequence[Array], flat: np.ndarray) -> list[Array]:
+    ends = np.cumsum([leaf.size for leaf in leaves])
+    parts = np.split(flat, ends[:-1])
+    return [jnp.asarray(p.reshape(leaf.shape)) for p, leaf in zip(parts, leaves, strict=True)]
+
+
+def lbfgs(
+    theta: Theta,
+    sites: Sequence[Sites],
+    chunks: Sequence[Chunk],
+    *,
+    evaluations: int,
+    jitter: float,
+    on_evaluation: Callable[[float, Theta, Natural], None],
+) -> tuple[Theta, Natural, float]:
+    """The best θ of at most `evaluations` evaluations of the dual bound, its q and its ELBO."""
+    leaves, structure = jax.tree.flatten(theta)
+    first = _flat(leaves)
+    reach = np.full_like(first, LOG_REACH)
+    reach[-theta.Z.size :] = np.inf  # Z comes last
+    rows = float(sum(np.sum(chunk.weight) for chunk in chunks))
+    best: list = [-np.inf, theta, None]
+    left = evaluations
+
+    def objective(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        nonlocal left
+        if left == 0:
+            raise _Enough
+        left -= 1
+        here = jax.tree.unflatten(structure, _shaped_like(leaves, flat))
+        elbo, gradient, q = dual_bound(here, sites, chunks, jitter)
+        by_flat = _flat(jax.tree.leaves(gradient))
+        if not (np.isfinite(elbo) and np.all(np.isfinite(by_flat))):
+            return 1e10, np.zeros_like(by_flat)  # the line search steps back from here
+        if elbo > best[0]:
+            best[:] = [elbo, here, q]
+        on_evaluation(elbo, here, q)
+        return -elbo / rows, -by_flat / rows
+
+    with suppress(_Enough):
+        minimize(
+            objective,
+            first,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=np.stack([first - reach, first + reach], axis=1),
+            options={"maxfun": evaluations + 1, "maxiter": evaluations, "maxcor": 20, "ftol": 1e-7},
+        )
+    return best[1], best[2], best[0]
+
+
+
+
+@jax.jit
+def _adam_update(theta: Theta, gradient: Theta, state, rate: float):
+    updates, state = optax.scale_by_adam().update(gradient, state)
+    moved = jax.tree.map(lambda leaf, update: leaf + rate * update, theta, updates)
+    return moved, state
+
+
+def stochastic_hyper_step(
+    theta: Theta, q: Natural, state, chunk: Chunk, *, q_rate: float, rate: float, jitter: float
+) -> tuple[Theta, Natural, object, float]:
+    """One batch moves q by a natural step and θ by Adam; also the batch's estimate of the ELBO."""
+    prepared, _ = prepare(*theta, jitter)
+    m, kl = moments(q)
+    value, by_prepared, by_m = bound_gradient(prepared, m, chunk)
+    q = stochastic_step(q, statistics_from_gradient(float(value), by_m, m).target(), q_rate)
+    gradient = Theta(*prepare_pullback(prepared, by_prepared))
+    theta, state = _adam_update(theta, gradient, state, rate)
+    return theta, q, state, float(value) - kl

@@ -1,0 +1,217 @@
+"""The one loop: hyper-parameters, then the posterior over all rows, then a reason to have stopped."""
+
+import itertools
+import time
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array
+
+from gpclf.data import ArrayStream, Chunk
+from gpclf.gaussian import Natural, moments
+from gpclf.inference.hyper import Theta, lbfgs, stochastic_hyper_step
+from gpclf.inference.natural import climb, stochastic_step
+from gpclf.inference.plan import Plan
+from gpclf.inference.sites import visit
+from gpclf.likelihoods import Sites
+from gpclf.model import Model, prepare
+
+# steps on q and evaluations of the dual bound, round by round; the last entry repeats
+ROUNDS = ((4, 10), (3, 15), (3, 20))
+ADAM_RATE = 0.01
+
+
+class FitError(ArithmeticError):
+    """Numbers that are not numbers, where no smaller step or larger jitter helped."""
+
+
+class Progress(NamedTuple):
+    """One line of the history, and what is needed to look inside while the fit goes on."""
+
+    stage: str
+    seconds: float  # since the fit began, without the time spent by callbacks
+    elbo: float  # per row
+    share: float  # of the work planned, done
+    theta: Theta
+    q: Natural
+
+
+class Result(NamedTuple):
+    """The end of a fit."""
+
+    theta: Theta
+    q: Natural
+    elbo: float  # of all rows; an estimate where the last steps were stochastic
+    history: dict[str, np.ndarray]
+    stopped: str
+    jitter: float
+
+
+class _Journal:
+    """Keeps the clock and the history, and tells the caller."""
+
+    def __init__(self, report: Callable[[Progress], None], began: float):
+        self.report = report
+        self.began = began
+        self.away = 0.0
+        self.lines: list[Progress] = []
+
+    def note(self, stage: str, elbo: float, share: float, theta: Theta, q: Natural) -> None:
+        now = time.perf_counter()
+        line = Progress(stage, now - self.began - self.away, elbo, share, theta, q)
+        self.lines.append(line._replace(theta=None, q=None))  # type: ignore[arg-type]
+        self.report(line)
+        self.away += time.perf_counter() - now
+
+    def history(self) -> dict[str, np.ndarray]:
+        return {
+            name: np.array([getattr(line, name) for line in self.lines])
+            for name in ("stage", "seconds", "elbo")
+        }
+
+
+def _rounds(evaluations: int) -> Iterator[tuple[int, int]]:
+    index = 0
+    while evaluations > 0:
+        steps, wanted = ROUNDS[min(index, len(ROUNDS) - 1)]
+        yield steps, min(wanted, evaluations)
+        evaluations -= wanted
+        index += 1
+
+
+def _no_sites(chunks: list[Chunk], n_latent: int) -> list[Sites]:
+    def zeros(chunk: Chunk) -> Array:
+        return jnp.asarray(np.zeros((chunk.y.shape[0], n_latent), chunk.X.dtype))
+
+    return [Sites(zeros(chunk), zeros(chunk)) for chunk in chunks]
+
+
+def _by_lbfgs(
+    theta: Theta, q: Natural, stream: ArrayStream, plan: Plan, rng: np.random.Generator, log: _Journal
+) -> tuple[Theta, Natural, str]:
+    """Rounds of closed-form steps on q and L-BFGS on the dual bound, until a round gains little."""
+    rows = stream.sample(plan.hyper_rows, rng)
+    chunks = list(rows.whole(plan.chunk_rows))
+    total = float(rows.weight.sum())
+    held, rate, before, done = _no_sites(chunks, q.linear.shape[0]), 1.0, -np.inf, 0
+    stopped = "evaluation limit"
+    for steps, evaluations in _rounds(plan.evaluations):
+        climbed = climb(
+            prepare(*theta, plan.jitter)[0],
+            q,
+            lambda: chunks,
+            max_steps=steps,
+            tolerance=plan.tolerance * total,
+            slack=_slack(plan, total),
+            rate=rate,
+            held=held,
+            on_step=lambda elbo, q, t=theta, d=done: log.note(
+                "posterior", elbo / total, d / plan.evaluations, t, q
+            ),
+        )
+        held, rate = climbed.held, climbed.rate
+        assert held is not None
+        count = itertools.count(done + 1)
+        theta, q, elbo = lbfgs(
+            theta,
+            held,
+            chunks,
+            evaluations=evaluations,
+            jitter=plan.jitter,
+            on_evaluation=lambda elbo, theta, q, c=count: log.note(
+                "hyper-parameters", elbo / total, next(c) / plan.evaluations, theta, q
+            ),
+        )
+        done += evaluations
+        if elbo - before < 10 * plan.tolerance * total:
+            stopped = "converged"
+            break
+        before = elbo
+    return theta, q, stopped
+
+
+def _slack(plan: Plan, total: float) -> float:
+    """How much of an ELBO is rounding."""
+    return float(np.finfo(plan.dtype).eps) * 10 * total
+
+
+def _stochastic(
+    theta: Theta, q: Natural, stream: ArrayStream, plan: Plan, rng: np.random.Generator, log: _Journal
+) -> tuple[Theta, Natural, float, str]:
+    """Epochs of natural steps on batches, with Adam on θ beside them where the plan says so."""
+    total = float(stream.weight.sum())
+    state = optax.scale_by_adam().init(theta)
+    prepared, _ = prepare(*theta, plan.jitter)
+    before, step, elbo = -np.inf, 0, -np.inf
+    for epoch in range(plan.max_epochs):
+        estimates = []
+        for chunk in stream.batches(plan.batch_rows, rng):
+            rate = float((step + 1) ** -0.6)
+            step += 1
+            if plan.optimizer == "adam":
+                theta, q, state, estimate = stochastic_hyper_step(
+                    theta, q, state, chunk, q_rate=max(rate, 0.02), rate=ADAM_RATE, jitter=plan.jitter
+                )
+            else:
+                m, kl = moments(q)
+                statistics, _ = visit(prepared, m, chunk)
+                estimate = float(statistics.bound) - kl
+                q = stochastic_step(q, statistics.target(), rate)
+            estimates.append(estimate)
+        elbo = float(np.mean(estimates))
+        log.note("epochs", elbo / total, (epoch + 1) / plan.max_epochs, theta, q)
+        if not np.isfinite(elbo):
+            raise FitError(f"epoch {epoch + 1}: the ELBO is not a number.")
+        if abs(elbo - before) < plan.tolerance * total:
+            return theta, q, elbo, "converged"
+        before = elbo
+    return theta, q, elbo, "epoch limit"
+
+
+def fit(
+    model: Model,
+    Z: np.ndarray,
+    stream: ArrayStream,
+    n_latent: int,
+    plan: Plan,
+    rng: np.random.Generator,
+    report: Callable[[Progress], None] = lambda progress: None,
+    start: Natural | None = None,
+    began: float | None = None,
+) -> Result:
+    """Fit q, and θ = (model, Z) unless the plan keeps it; `report` hears of every step.
+
+    `began`: when the clock of the history started, if before this call.
+    """
+    log = _Journal(report, time.perf_counter() if began is None else began)
+    theta = Theta(model, jnp.asarray(Z))
+    total = float(stream.weight.sum())
+    q = Natural.standard(n_latent, Z.shape[-2]) if start is None else start
+    stopped = "fixed"
+    if plan.optimizer == "lbfgs":
+        theta, q, stopped = _by_lbfgs(theta, q, stream, plan, rng, log)
+    if plan.full_batch:
+        prepared, jitter = prepare(*theta, plan.jitter)
+        climbed = climb(
+            prepared,
+            q,
+            lambda: stream.whole(plan.chunk_rows),
+            max_steps=plan.max_epochs,
+            tolerance=plan.tolerance * total,
+            slack=_slack(plan, total),
+            on_step=lambda elbo, q: log.note("all rows", elbo / total, 1.0, theta, q),
+        )
+        q, elbo, why = climbed.q, climbed.elbo, climbed.reason
+    else:
+        theta, q, elbo, why = _stochastic(theta, q, stream, plan, rng, log)
+        jitter = prepare(*theta, plan.jitter)[1]
+    if not np.isfinite(elbo):
+        raise FitError(
+            "The ELBO is not a number from the first step on; try fewer inducing points, a larger "
+            'lengthscale, or precision="double".'
+        )
+    reasons = f"hyper-parameters: {stopped}; posterior: {why}"
+    return Result(theta, q, elbo, log.history(), reasons, float(jitter))

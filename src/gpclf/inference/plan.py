@@ -1,0 +1,64 @@
+"""What a fit will do, decided from the size of the problem before it starts."""
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+Optimizer = Literal["lbfgs", "adam"] | None
+
+FLOATS_AT_ONCE = 2**24  # of the largest array of a chunk, rows × functions × M: 64 MB in float32
+HYPER_ROWS = 8192
+FULL_BATCH_ROWS = 200_000
+
+
+class Plan(NamedTuple):
+    """The stages of a fit, each with its size."""
+
+    optimizer: Optimizer
+    hyper_rows: int  # L-BFGS sees at most this many
+    evaluations: int  # of the dual bound, all rounds together
+    chunk_rows: int  # of a pass over everything
+    batch_rows: int  # of a stochastic step
+    full_batch: bool  # the last natural steps see all rows at once
+    max_epochs: int  # of stochastic steps, or full-batch steps
+    tolerance: float  # nats per row below which a step or round has converged
+    jitter: float
+    dtype: np.dtype
+
+
+def make_plan(
+    n_rows: int,
+    n_latent: int,
+    n_inducing: int,
+    *,
+    optimizer: str | None,
+    max_epochs: int | str,
+    batch_size: int | str,
+    tolerance: float,
+    dtype: np.dtype,
+) -> Plan:
+    """The stated rules behind "auto".
+
+    Hyper-parameters: L-BFGS on the dual bound of at most 8,192 rows, 60 evaluations. The posterior:
+    full-batch steps up to 200,000 rows, then stochastic ones, two epochs.
+    """
+    chosen: Optimizer = "lbfgs" if optimizer == "auto" else optimizer  # type: ignore[assignment]
+    seen = min(n_rows, HYPER_ROWS) if chosen == "lbfgs" else n_rows
+    most = max(64, FLOATS_AT_ONCE // (n_latent * n_inducing))
+    most = min(2 ** int(np.log2(most)), 8192)
+    chunk_rows = -(-seen // -(-seen // most))
+    batch_rows = min(n_rows, most, 1024 if batch_size == "auto" else int(batch_size))
+    full_batch = batch_size == "auto" and n_rows <= FULL_BATCH_ROWS and chosen != "adam"
+    epochs = {"lbfgs": 10 if full_batch else 2, "adam": 30, None: 30 if full_batch else 10}[chosen]
+    return Plan(
+        optimizer=chosen,
+        hyper_rows=HYPER_ROWS,
+        evaluations=60 if max_epochs == "auto" else int(max_epochs),
+        chunk_rows=chunk_rows,
+        batch_rows=batch_rows,
+        full_batch=full_batch,
+        max_epochs=epochs if max_epochs == "auto" else int(max_epochs),
+        tolerance=tolerance,
+        jitter=1e-6 if dtype == np.float32 else 1e-9,
+        dtype=dtype,
+    )

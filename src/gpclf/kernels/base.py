@@ -1,0 +1,75 @@
+"""What a kernel is: k(x, x′) for two points.
+
+`matrix` and `diagonal` lift it to tables; a kernel overrides them where a matrix product is
+faster, and the tests hold both forms equal. Parameters are positive and stored as logarithms, so
+every real array of a kernel is a free parameter for any optimiser.
+"""
+
+from abc import abstractmethod
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Real
+
+Scalar = Float[Array, ""]
+Point = Real[Array, "D"]
+Parameter = Any  # a NumPy array as given, a JAX array while fitting, None where data decide
+
+
+def log_of(name: str, value: Any, *, most_dimensions: int) -> Parameter:
+    """The logarithm of a positive parameter, or a sentence that says what is wrong with it."""
+    array = np.asarray(value, np.float64)
+    if array.ndim > most_dimensions:
+        shape = "a number" if most_dimensions == 0 else "a number or one value per feature"
+        raise ValueError(f"{name} must be {shape}, got an array of shape {array.shape}.")
+    if not (np.all(np.isfinite(array)) and np.all(array > 0)):
+        raise ValueError(f"{name} must be positive and finite, got {value!r}.")
+    return np.log(array)
+
+
+class Kernel(eqx.Module):
+    """A positive definite function of two points; `+` and `*` combine kernels."""
+
+    @abstractmethod
+    def __call__(self, x: Point, y: Point) -> Scalar:
+        """k(x, y)."""
+
+    def matrix(self, X: Real[Array, "N D"], Y: Real[Array, "M D"]) -> Float[Array, "N M"]:
+        """k of every row of X with every row of Y."""
+        return jax.vmap(lambda x: jax.vmap(lambda y: self(x, y))(Y))(X)
+
+    def diagonal(self, X: Real[Array, "N D"]) -> Float[Array, "N"]:
+        """k(x, x) of every row of X."""
+        return jax.vmap(lambda x: self(x, x))(X)
+
+    def started(self, median_distance: float, n_features: int) -> "Kernel":
+        """This kernel with the parameters that were left to the data filled in."""
+        return self
+
+    def relevance(self, n_features: int) -> Float[Array, "D"]:
+        """How fast k falls along each feature, as an inverse squared lengthscale, weighted by k."""
+        return jnp.zeros(n_features)
+
+    def __add__(self, other: "Kernel | float") -> "Kernel":
+        from gpclf.kernels.combination import Sum, as_kernel
+
+        return Sum(self, as_kernel(other))
+
+    def __mul__(self, other: "Kernel | float") -> "Kernel":
+        from gpclf.kernels.combination import Product, as_kernel
+
+        return Product(self, as_kernel(other))
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+
+def shown(log_value: Parameter) -> str:
+    """A parameter as a person wants to read it."""
+    if log_value is None:
+        return "None"
+    value = np.exp(np.asarray(log_value, np.float64))
+    return np.array2string(value, precision=3, separator=", ", threshold=12)

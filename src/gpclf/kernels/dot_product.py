@@ -1,0 +1,60 @@
+"""Kernels of the scaled inner product of two points: linear and polynomial functions."""
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Real
+
+from gpclf.kernels.base import Parameter, Point, Scalar, log_of, shown
+from gpclf.kernels.lengthscale import Scaled
+
+
+class Polynomial(Scaled):
+    """variance · (bias + Σ_d x_d x′_d / lengthscale_d²)^degree.
+
+    `lengthscale`: one number, one per feature, or None: √D, one for each feature if `ard`, so
+    that the inner product of standardised rows starts near one.
+    """
+
+    log_bias: Parameter
+    degree: int = eqx.field(static=True)
+
+    def __init__(self, degree: int, lengthscale=None, variance=1.0, bias=1.0, *, ard: bool = True):
+        if not (isinstance(degree, int) and degree >= 1):
+            raise ValueError(f"degree must be a whole number of at least 1, got {degree!r}.")
+        super().__init__(lengthscale, variance, ard)
+        self.log_bias = log_of("bias", bias, most_dimensions=0)
+        self.degree = degree
+
+    def _of_products(self, products: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+        return self.variance * (jnp.exp(self.log_bias) + products) ** self.degree
+
+    def __call__(self, x: Point, y: Point) -> Scalar:
+        return self._of_products(jnp.sum(self.scaled(x) * self.scaled(y)))
+
+    def matrix(self, X: Real[Array, "N D"], Y: Real[Array, "M D"]) -> Float[Array, "N M"]:
+        """Inner products by one matrix product."""
+        return self._of_products(self.scaled(X) @ self.scaled(Y).T)
+
+    def diagonal(self, X: Real[Array, "N D"]) -> Float[Array, "N"]:
+        """The kernel of each row with itself."""
+        return self._of_products(jnp.sum(self.scaled(X) ** 2, axis=1))
+
+    def first_lengthscale(self, median_distance: float, n_features: int) -> float:
+        """√D."""
+        return n_features**0.5
+
+    def __repr__(self) -> str:
+        return (
+            f"Polynomial(degree={self.degree}, lengthscale={shown(self.log_lengthscale)}, "
+            f"variance={shown(self.log_variance)}, bias={shown(self.log_bias)})"
+        )
+
+
+class Linear(Polynomial):
+    """variance · (bias + Σ_d x_d x′_d / lengthscale_d²): functions that are straight lines."""
+
+    def __init__(self, lengthscale=None, variance=1.0, bias=1.0, *, ard: bool = True):
+        super().__init__(1, lengthscale, variance, bias, ard=ard)
+
+    def __repr__(self) -> str:
+        return super().__repr__().replace("Polynomial(degree=1, ", "Linear(")

@@ -1,0 +1,97 @@
+"""Kernels of the scaled distance r between two points: RBF and the Matérn family."""
+
+from abc import abstractmethod
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Real
+
+from gpclf.kernels.base import Point, Scalar, shown
+from gpclf.kernels.lengthscale import Scaled
+
+
+def _distance(squared: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    """√r², with derivative 0 at r = 0 where the root itself has none."""
+    positive = squared > 0
+    return jnp.where(positive, jnp.sqrt(jnp.where(positive, squared, 1.0)), 0.0)
+
+
+class Stationary(Scaled):
+    """variance · profile(r²), r² = Σ_d (x_d − x′_d)² / lengthscale_d².
+
+    `lengthscale`: one number, one per feature, or None: `start` times the median distance between
+    rows, one for each feature if `ard`. `variance`: k(x, x).
+    """
+
+    start: float = eqx.field(static=True)
+
+    def __init__(self, lengthscale=None, variance=4.0, *, ard: bool = True, start: float = 1.0):
+        super().__init__(lengthscale, variance, ard)
+        self.start = start
+
+    def first_lengthscale(self, median_distance: float, n_features: int) -> float:
+        """`start` times the median distance."""
+        return self.start * median_distance
+
+    @staticmethod
+    @abstractmethod
+    def profile(squared: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+        """The correlation at squared scaled distance r²; 1 at 0."""
+
+    def __call__(self, x: Point, y: Point) -> Scalar:
+        return self.variance * self.profile(jnp.sum((self.scaled(x) - self.scaled(y)) ** 2))
+
+    def matrix(self, X: Real[Array, "N D"], Y: Real[Array, "M D"]) -> Float[Array, "N M"]:
+        """Squared distances by one product, about the mean of Y so that little cancels."""
+        centre = jnp.mean(Y, axis=0)
+        X, Y = self.scaled(X - centre), self.scaled(Y - centre)
+        squared = jnp.sum(X**2, 1)[:, None] + jnp.sum(Y**2, 1)[None, :] - 2 * X @ Y.T
+        return self.variance * self.profile(jnp.maximum(squared, 0.0))
+
+    def diagonal(self, X: Real[Array, "N D"]) -> Float[Array, "N"]:
+        """The variance, whatever the row."""
+        return jnp.broadcast_to(self.variance, X.shape[:1]).astype(X.dtype)
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(lengthscale={shown(self.log_lengthscale)}, "
+            f"variance={shown(self.log_variance)})"
+        )
+
+
+class RBF(Stationary):
+    """exp(−r²/2): very smooth functions."""
+
+    @staticmethod
+    def profile(squared: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+        """exp(−r²/2)."""
+        return jnp.exp(-0.5 * squared)
+
+
+class Matern12(Stationary):
+    """exp(−r): rough, continuous functions."""
+
+    @staticmethod
+    def profile(squared: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+        """exp(−r)."""
+        return jnp.exp(-_distance(squared))
+
+
+class Matern32(Stationary):
+    """(1 + √3 r) exp(−√3 r): functions with one derivative."""
+
+    @staticmethod
+    def profile(squared: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+        """(1 + √3 r) exp(−√3 r)."""
+        r = _distance(3.0 * squared)
+        return (1 + r) * jnp.exp(-r)
+
+
+class Matern52(Stationary):
+    """(1 + √5 r + 5r²/3) exp(−√5 r): functions with two derivatives."""
+
+    @staticmethod
+    def profile(squared: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+        """(1 + √5 r + 5r²/3) exp(−√5 r)."""
+        r = _distance(5.0 * squared)
+        return (1 + r + 5.0 * squared / 3.0) * jnp.exp(-r)

@@ -1,0 +1,41 @@
+"""Likelihoods: p(y | f), by name or as objects, one family per file."""
+
+from typing import Any
+
+from gpclf.likelihoods.base import Likelihood, Sites
+from gpclf.likelihoods.logit import Logit
+from gpclf.likelihoods.logit_pg import LogitPG
+from gpclf.likelihoods.softmax import Softmax, SoftmaxGumbel
+
+__all__ = [
+    "Likelihood",
+    "Logit",
+    "LogitPG",
+    "Sites",
+    "Softmax",
+    "SoftmaxGumbel",
+    "likelihood_from",
+]
+
+NAMES = {
+    "logit": Logit,
+    "logit-pg": LogitPG,
+    "softmax": Softmax,
+    "softmax-gumbel": SoftmaxGumbel,
+}
+
+
+def likelihood_from(spec: Any, n_classes: int) -> Likelihood:
+    """The likelihood that a name or an object stands for, checked against the number of classes."""
+    if spec == "auto":
+        spec = "logit" if n_classes == 2 else "softmax"
+    if isinstance(spec, str):
+        if spec not in NAMES:
+            raise ValueError(
+                f"There is no likelihood named {spec!r}; the names are auto, {', '.join(NAMES)}."
+            )
+        spec = NAMES[spec]()
+    if not isinstance(spec, Likelihood):
+        raise ValueError(f"likelihood must be a Likelihood or a name, got {spec!r}.")
+    spec.n_latent(n_classes)
+    return spec

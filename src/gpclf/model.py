@@ -1,0 +1,115 @@
+"""Model(kernel, likelihood, inputs): what is assumed, without data and without state.
+
+`prepare` turns it, with inducing points Z, into everything a row needs (`Prepared`). It is the one
+place where M×M algebra on the kernel happens.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from gpclf.gaussian import Moments
+from gpclf.inputs import Inputs
+from gpclf.kernels import Kernel
+from gpclf.likelihoods import Likelihood, Sites
+from gpclf.linalg import cholesky, lower_inverse, lower_inverse_pullback
+
+Rows = Float[Array, "B D"]
+Marginals = Float[Array, "B C"]
+
+
+class Model(eqx.Module):
+    """Latent functions f_c ~ GP(0, k), labels y ~ p(y | f).
+
+    With `shared` all functions have one kernel and one set Z (M, D); else the kernel's arrays and
+    Z carry a leading axis of one entry per function.
+    """
+
+    kernel: Kernel
+    likelihood: Likelihood
+    inputs: Inputs
+    shared: bool = eqx.field(static=True, default=True)
+
+
+class Prepared(eqx.Module):
+    """A model seen from its inducing points."""
+
+    model: Model
+    Z: Float[Array, "*G M D"]
+    whitening: Float[Array, "*G M M"]  # L⁻¹, LLᵀ = k(Z, Z) + jitter
+
+    def marginals(self, q: Moments, X: Rows) -> tuple[Marginals, Marginals]:
+        """μ and ν of every row and latent function."""
+
+        def one(kernel, Z, whitening, q):
+            def features(X):
+                return kernel.matrix(X, Z) @ whitening.T, kernel.diagonal(X)
+
+            mu, nu = self.model.inputs.project(features, q, X)
+            # rounding can leave ν a little below 0: keep it at what the precision resolves
+            return mu, jnp.maximum(nu, jnp.finfo(nu.dtype).eps * kernel.diagonal(X))
+
+        axis = None if self.model.shared else 0
+        lifted = jax.vmap(one, in_axes=(axis, axis, axis, 0), out_axes=1)
+        return lifted(self.model.kernel, self.Z, self.whitening, q)
+
+    def features(self, X: Rows) -> Float[Array, "*G B M"]:
+        """a(x) = L⁻¹k(Z, x) of every row: (B, M) if shared, else (C, B, M)."""
+
+        def one(kernel, Z, whitening):
+            return kernel.matrix(X, Z) @ whitening.T
+
+        lifted = one if self.model.shared else jax.vmap(one)
+        return lifted(self.model.kernel, self.Z, self.whitening)
+
+    def bounds(
+        self, y: Int[Array, "B"], mu: Marginals, nu: Marginals
+    ) -> Float[Array, "B"]:
+        """ℓ of every row."""
+        return jax.vmap(self.model.likelihood.bound)(y, mu, nu)
+
+    def sites(self, y: Int[Array, "B"], mu: Marginals, nu: Marginals) -> Sites:
+        """τ and λ of every row and latent function."""
+        return jax.vmap(self.model.likelihood.sites)(y, mu, nu)
+
+
+@jax.jit
+def _kernel_matrices(model: Model, Z: Float[Array, "*G M D"]) -> Float[Array, "*G M M"]:
+    def one(kernel: Kernel, Z: Float[Array, "M D"]) -> Float[Array, "M M"]:
+        return kernel.matrix(Z, Z)
+
+    return (one if model.shared else jax.vmap(one))(model.kernel, Z)
+
+
+@jax.jit
+def _kernel_pullback(model: Model, Z: Float[Array, "*G M D"], by_K: Float[Array, "*G M M"]):
+    return jax.vjp(_kernel_matrices, model, Z)[1](by_K)
+
+
+def prepare(model: Model, Z: Float[Array, "*G M D"], jitter: float) -> tuple[Prepared, float]:
+    """Whiten the inducing variables, in float64; also the largest jitter that was needed."""
+    K = np.asarray(_kernel_matrices(model, Z))
+    factors = [cholesky(one, jitter) for one in (K[None] if model.shared else K)]
+    whitening = np.stack([lower_inverse(L) for L, _ in factors])
+    whitening = jnp.asarray(whitening[0] if model.shared else whitening)
+    return Prepared(model, Z, whitening), max(used for _, used in factors)
+
+
+def prepare_pullback(prepared: Prepared, by: Prepared) -> tuple[Model, Float[Array, "*G M D"]]:
+    """The gradient by (model, Z) of something whose gradient by `prepare`'s result is `by`."""
+    W, by_W = np.asarray(prepared.whitening), np.asarray(by.whitening)
+    if prepared.model.shared:
+        by_K = lower_inverse_pullback(W, by_W)
+    else:
+        by_K = np.stack([lower_inverse_pullback(w, g) for w, g in zip(W, by_W, strict=True)])
+    through_K = _kernel_pullback(prepared.model, prepared.Z, jnp.asarray(by_K))
+    return jax.tree.map(np.add, (by.model, by.Z), through_K)
+
+
+def one_per_function(tree: Any, count: int) -> Any:
+    """`count` copies of every array of `tree`, stacked: the start of unshared parameters."""
+    return jax.tree.map(lambda leaf: jnp.stack([jnp.asarray(leaf)] * count), tree)

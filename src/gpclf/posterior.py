@@ -1,0 +1,37 @@
+"""The frozen result of a fit: inducing points, q, kernel and likelihood. It needs no data."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from gpclf.gaussian import Moments, Natural, moments
+from gpclf.inference.hyper import Theta
+from gpclf.model import Prepared, prepare
+from gpclf.precision import double_precision
+
+
+class Posterior(eqx.Module):
+    """A model seen from its inducing points, and the moments of q(v) there.
+
+    Its arrays are NumPy's, in float64: it can be copied, pickled and sent to another process.
+    """
+
+    prepared: Prepared
+    q: Moments
+    row_dtype: Any = eqx.field(static=True)
+
+    @property
+    def n_latent(self) -> int:
+        """The number of latent functions."""
+        return self.q.mean.shape[0]
+
+
+@double_precision
+def freeze(theta: Theta, q: Natural, jitter: float, row_dtype: Any) -> Posterior:
+    """The posterior of the parameters and the q that a fit ended with."""
+    prepared, _ = prepare(*theta, jitter)
+    m, _ = moments(q)
+    prepared, m = jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), (prepared, m))
+    return Posterior(prepared, m, np.dtype(row_dtype).name)

@@ -1,0 +1,45 @@
+"""Which numbers are double and which single precision.
+
+Algebra on M×M matrices runs in float64; work on rows (B×M) runs in float32, or in float64 by
+option. JAX needs its 64-bit mode for that. We never switch it on globally: `double_precision`
+scopes it to our own calls, so a user's JAX code before and after sees its own defaults.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Literal, ParamSpec, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+
+Precision = Literal["mixed", "double"]
+
+
+def double_precision(function: Callable[P, R]) -> Callable[P, R]:
+    """Run a function in JAX's 64-bit mode, for the length of the call and this thread only."""
+
+    @wraps(function)
+    def scoped(*args: P.args, **kwargs: P.kwargs) -> R:
+        with jax.enable_x64(True):
+            return function(*args, **kwargs)
+
+    return scoped
+
+
+def row_dtype(precision: Precision) -> np.dtype:
+    """The type of the numbers in work that grows with the rows."""
+    return np.dtype(np.float64 if precision == "double" else np.float32)
+
+
+def cast(tree: T, dtype: Any) -> T:
+    """A copy of `tree` whose real arrays have type `dtype`; whole numbers are left as they are."""
+
+    def one(leaf: Any) -> Any:
+        return jnp.asarray(leaf, dtype) if jnp.issubdtype(leaf.dtype, jnp.floating) else leaf
+
+    return jax.tree.map(one, tree)

@@ -1,0 +1,59 @@
+"""From rows to latent marginals to class probabilities, in chunks.
+
+A row's result does not depend on the other rows of a call. Rows are padded to one of two lengths,
+so that after the first calls nothing is compiled again.
+"""
+
+from collections.abc import Callable
+
+import jax
+import numpy as np
+from jaxtyping import Array, Float
+
+from gpclf.posterior import Posterior
+from gpclf.precision import cast, double_precision
+
+FEW, MANY = 64, 2048
+
+Rows = Float[Array, "B D"]
+
+
+@jax.jit
+def _marginals(posterior: Posterior, X: Rows) -> tuple[Float[Array, "B C"], Float[Array, "B C"]]:
+    posterior = cast(posterior, X.dtype)
+    return posterior.prepared.marginals(posterior.q, X)
+
+
+@jax.jit
+def _log_probabilities(posterior: Posterior, X: Rows) -> Float[Array, "B K"]:
+    mu, nu = _marginals(posterior, X)
+    likelihood = cast(posterior.prepared.model.likelihood, X.dtype)
+    return jax.vmap(likelihood.log_probabilities)(mu, nu)
+
+
+def _in_chunks(function: Callable, posterior: Posterior, X: np.ndarray) -> list[np.ndarray]:
+    """The leaves of `function(posterior, rows)` for all rows, in float64."""
+    X = np.asarray(X, posterior.row_dtype)
+    size = FEW if len(X) <= FEW else MANY
+    parts = []
+    for first in range(0, len(X), size):
+        rows = X[first : first + size]
+        filled = np.zeros((size, X.shape[1]), X.dtype)
+        filled[: len(rows)] = rows
+        leaves = jax.tree.leaves(function(posterior, filled))
+        parts.append([np.asarray(leaf, np.float64)[: len(rows)] for leaf in leaves])
+    return [np.concatenate(leaves) for leaves in zip(*parts, strict=True)]
+
+
+@double_precision
+def latent_marginals(posterior: Posterior, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and variance of every latent function at every row: two (N, C) arrays."""
+    mu, nu = _in_chunks(_marginals, posterior, X)
+    return mu, nu
+
+
+@double_precision
+def log_probabilities(posterior: Posterior, X: np.ndarray) -> np.ndarray:
+    """log p(class | row), latent variance integrated out: (N, K); each row's exp sums to one."""
+    (logs,) = _in_chunks(_log_probabilities, posterior, X)
+    return logs - np.logaddexp.reduce(logs, axis=1, keepdims=True)

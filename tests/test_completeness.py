@@ -1,0 +1,49 @@
+"""Every exported class has a row in cases.py, every public name a docstring, no file two ideas."""
+
+import importlib
+import inspect
+import pkgutil
+from pathlib import Path
+
+import cases
+import pytest
+
+import gpclf
+from gpclf import kernels, likelihoods
+
+
+def _classes(module, base):
+    named = ((name, getattr(module, name)) for name in module.__all__)
+    return {n for n, c in named if inspect.isclass(c) and issubclass(c, base) and c is not base}
+
+
+def test_every_kernel_has_a_case():
+    assert _classes(kernels, kernels.Kernel) == set(cases.KERNELS)
+
+
+def test_every_likelihood_has_a_case():
+    assert _classes(likelihoods, likelihoods.Likelihood) == set(cases.LIKELIHOODS)
+
+
+def test_every_likelihood_has_a_name():
+    named = {type(make()).__name__ for make in likelihoods.NAMES.values()}
+    assert named == set(cases.LIKELIHOODS)
+
+
+MODULES = [m.name for m in pkgutil.walk_packages(gpclf.__path__, "gpclf.")]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_public_names_are_documented(name):
+    module = importlib.import_module(name)
+    assert module.__doc__
+    for attribute, value in vars(module).items():
+        own = getattr(value, "__module__", None) == name
+        if own and not attribute.startswith("_") and (inspect.isclass(value) or callable(value)):
+            assert inspect.getdoc(value), f"{name}.{attribute} has no docstring"
+
+
+def test_no_source_file_is_longer_than_400_lines():
+    root = Path(gpclf.__path__[0])
+    long = {p.name: n for p in root.rglob("*.py") if (n := len(p.read_text().splitlines())) > 400}
+    assert not long

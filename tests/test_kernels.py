@@ -1,0 +1,89 @@
+"""Laws of kernels."""
+
+import cases
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpclf.kernels import RBF, Linear, Matern52, Product, Sum, kernel_from
+from gpclf.precision import cast
+
+ALL = pytest.mark.parametrize("name", sorted(cases.KERNELS))
+
+
+def _rows(seed, n, scale=1.0):
+    return jnp.asarray(scale * np.random.default_rng(seed).normal(size=(n, 3)))
+
+
+@ALL
+@given(seed=st.integers(0, 1000), scale=st.sampled_from([1e-6, 1.0, 30.0]))
+def test_the_fast_matrix_equals_the_two_point_form(name, seed, scale):
+    with jax.enable_x64(True):
+        kernel = cast(cases.KERNELS[name], jnp.float64)
+        X, Y = _rows(seed, 5, scale), _rows(seed + 1, 4, scale)
+        Y = Y.at[0].set(X[2])  # a point in common
+        pairwise = jnp.array([[kernel(x, y) for y in Y] for x in X])
+        np.testing.assert_allclose(kernel.matrix(X, Y), pairwise, rtol=1e-9, atol=1e-12)
+        diagonal = jnp.array([kernel(x, x) for x in X])
+        np.testing.assert_allclose(kernel.diagonal(X), diagonal, rtol=1e-12)
+
+
+@ALL
+def test_a_kernel_matrix_is_symmetric_and_positive_definite(name, x64):
+    kernel = cast(cases.KERNELS[name], jnp.float64)
+    X = _rows(0, 25)
+    K = kernel.matrix(X, X)
+    np.testing.assert_allclose(K, K.T, rtol=1e-12, atol=1e-14)
+    values = np.linalg.eigvalsh(K)
+    assert values.min() >= -1e-10 * values.max()
+
+
+@ALL
+def test_gradients_are_finite_where_points_coincide_and_equal_finite_differences(name, x64):
+    X = _rows(1, 4)
+    Z = _rows(2, 3).at[0].set(X[1])
+
+    def total(kernel, Z):
+        return jnp.sum(jnp.sin(kernel.matrix(X, Z)))
+
+    kernel = cast(cases.KERNELS[name], jnp.float64)
+    by_kernel, by_Z = jax.grad(total, argnums=(0, 1))(kernel, Z)
+    assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves((by_kernel, by_Z)))
+    norm = sum(float(jnp.sum(g**2)) for g in jax.tree.leaves(by_kernel)) ** 0.5
+    step = 1e-6 / max(norm, 1e-12)  # along the gradient itself, whose slope is its norm
+    moved = jax.tree.map(lambda leaf, g: leaf + step * g, kernel, by_kernel)
+    back = jax.tree.map(lambda leaf, g: leaf - step * g, kernel, by_kernel)
+    numeric = (total(moved, Z) - total(back, Z)) / 2e-6
+    np.testing.assert_allclose(numeric, norm, rtol=1e-5, atol=1e-8)
+
+
+def test_names_build_sums_of_products():
+    kernel = kernel_from("rbf + linear * matern52")
+    assert isinstance(kernel, Sum)
+    assert isinstance(kernel.right, Product)
+    assert isinstance(kernel.right.left, Linear)
+    assert isinstance(kernel.right.right, Matern52)
+
+
+@pytest.mark.parametrize("bad", ["rbff", "", "rbf +", 3, ["rbf"]])
+def test_what_names_no_kernel_is_refused(bad):
+    with pytest.raises(ValueError, match="kernel"):
+        kernel_from(bad)
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf, [1.0, -2.0], [[1.0]]])
+def test_a_lengthscale_is_positive_and_finite(bad):
+    with pytest.raises(ValueError, match="lengthscale must be"):
+        RBF(bad)
+
+
+def test_the_data_fill_in_a_missing_lengthscale_only():
+    started = (RBF() + Matern52(2.0)).started(3.0, 5)
+    np.testing.assert_allclose(np.exp(started.left.log_lengthscale), np.full(5, 3.0))
+    np.testing.assert_allclose(np.exp(started.right.log_lengthscale), 2.0)
+    assert np.shape(RBF(ard=False).started(3.0, 5).log_lengthscale) == ()
+    with pytest.raises(ValueError, match="2 lengthscales, but X has 3 features"):
+        RBF([1.0, 2.0]).started(1.0, 3)

@@ -39,8 +39,8 @@ class Prepared(eqx.Module):
     """A model seen from its inducing points."""
 
     model: Model
-    Z: Float[Array, "*G M D"]
-    whitening: Float[Array, "*G M M"]  # L⁻¹, LLᵀ = k(Z, Z) + jitter
+    Z: Float[Array | np.ndarray, "*G M D"]
+    whitening: Float[Array | np.ndarray, "*G M M"]  # L⁻¹, LLᵀ = k(Z, Z) + jitter
 
     def marginals(self, q: Moments, X: Rows) -> tuple[Marginals, Marginals]:
         """μ and ν of every row and latent function."""
@@ -90,8 +90,11 @@ def _kernel_pullback(model: Model, Z: Float[Array, "*G M D"], by_K: Float[Array,
     return jax.vjp(_kernel_matrices, model, Z)[1](by_K)
 
 
-def prepare(model: Model, Z: Float[Array, "*G M D"], jitter: float) -> tuple[Prepared, float]:
+def prepare(
+    model: Model, Z: Float[Array | np.ndarray, "*G M D"], jitter: float
+) -> tuple[Prepared, float]:
     """Whiten the inducing variables, in float64; also the largest jitter that was needed."""
+    Z = jnp.asarray(Z)
     K = np.asarray(_kernel_matrices(model, Z))
     factors = [cholesky(one, jitter) for one in (K[None] if model.shared else K)]
     whitening = np.stack([lower_inverse(L) for L, _ in factors])
@@ -99,7 +102,9 @@ def prepare(model: Model, Z: Float[Array, "*G M D"], jitter: float) -> tuple[Pre
     return Prepared(model, Z, whitening), max(used for _, used in factors)
 
 
-def prepare_pullback(prepared: Prepared, by: Prepared) -> tuple[Model, Float[Array, "*G M D"]]:
+def prepare_pullback(
+    prepared: Prepared, by: Prepared
+) -> tuple[Model, Float[np.ndarray, "*G M D"]]:
     """The gradient by (model, Z) of something whose gradient by `prepare`'s result is `by`."""
     W, by_W = np.asarray(prepared.whitening), np.asarray(by.whitening)
     if prepared.model.shared:
@@ -107,7 +112,7 @@ def prepare_pullback(prepared: Prepared, by: Prepared) -> tuple[Model, Float[Arr
     else:
         by_K = np.stack([lower_inverse_pullback(w, g) for w, g in zip(W, by_W, strict=True)])
     through_K = _kernel_pullback(prepared.model, prepared.Z, jnp.asarray(by_K))
-    return jax.tree.map(np.add, (by.model, by.Z), through_K)
+    return jax.tree.map(np.add, jax.tree.map(np.asarray, (by.model, by.Z)), through_K)
 
 
 def one_per_function(tree: Any, count: int) -> Any:

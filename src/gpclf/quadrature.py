@@ -1,7 +1,8 @@
 """Gaussian expectations by fixed rules: deterministic, and a row's value depends on that row alone."""
 
+import math
+
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
 # The rule of `line`: 31 equally spaced nodes. For functions analytic in the strip |Im f| < π
@@ -25,6 +26,6 @@ def line(
     steps = jnp.arange(NODES, dtype=mean.dtype) - (NODES - 1) / 2
     spacing = jnp.where(narrow, PER_SD, WIDEST / jnp.where(narrow, 1.0, sd))
     standard = jnp.where(narrow, spacing * steps, (WIDEST * steps - mean) / sd)
-    weights = spacing * jnp.exp(-0.5 * standard**2) / np.sqrt(2 * np.pi)
+    weights = spacing * jnp.exp(-0.5 * standard**2) / math.sqrt(2 * math.pi)
     nodes = jnp.where(narrow, mean + sd * standard, WIDEST * steps)
     return nodes, weights

@@ -5,18 +5,19 @@ from typing import Annotated
 import typer
 
 from gpclf import __version__
-from gpclf.cli.demo import demo
+from gpclf.cli import demo
 
 __all__ = ["app"]
 
 app = typer.Typer(no_args_is_help=True, add_completion=False)
-app.command()(demo)
+app.command()(demo.demo)
 
 
-def _print_version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> bool:
     if wanted:
         typer.echo(f"gpclf {__version__}")
         raise typer.Exit()
+    return wanted
 
 
 @app.callback()

@@ -83,15 +83,14 @@ def demo(
                     rows = QUICK_ROWS if quick else _affordable(classifier, problems[name])
                 results[name][method] = _run(classifier, problems[name], rows)
                 progress.advance(task)
-        console.print(_table(results))
+        console.print(_table(results, quick))
         progress.update(task, description="pictures")
         try:
-            paths = _draw(output, problems["digits"], results["digits"], seed)
-        except ImportError as error:
-            console.print(str(error), markup=False, soft_wrap=True)
-            return
-    for path in paths:
-        console.print(str(path), markup=False, soft_wrap=True)
+            last_lines = _draw(output, problems["digits"], results["digits"], seed)
+        except ImportError as error:  # no matplotlib: its text says how to get it
+            last_lines = [error]
+    for line in last_lines:
+        typer.echo(line)
 
 
 def _make_folder(folder: Path) -> None:
@@ -143,10 +142,7 @@ def _log_probabilities(classifier: Any, X: Float[np.ndarray, "T D"]) -> Float[np
 
 
 def _affordable(classifier: Any, problem: Problem) -> int:
-    """How many rows `RIVAL_SECONDS` allow, from the time of ever larger fits and seconds ∝ rows³.
-
-    Every probe has all classes in it, so their number needs no extrapolation.
-    """
+    """How many rows `RIVAL_SECONDS` allow, by timing ever larger fits; seconds grow as rows³."""
     rows = PROBE_ROWS
     while True:
         start = time.perf_counter()
@@ -157,14 +153,15 @@ def _affordable(classifier: Any, problem: Problem) -> int:
         rows *= 2
 
 
-def _table(results: dict[str, dict[str, Result]]) -> Table:
+def _table(results: dict[str, dict[str, Result]], quick: bool) -> Table:
+    limit = f"{QUICK_ROWS} rows" if quick else f"the rows of a {RIVAL_SECONDS:.0f} s fit"
     table = Table(
         box=SIMPLE_HEAD,
         show_edge=False,
         pad_edge=False,
         padding=(0, 1, 0, 0),  # all columns in 80 characters
-        caption="rows: learned from; seconds: to fit and predict. The rivals run on one thread; "
-        f"scikit-learn GP has the rows it can fit in {RIVAL_SECONDS:.0f} s.",
+        caption="rows: learned from; seconds: to fit and predict. The rivals fit on one thread; "
+        f"scikit-learn GP has at most {limit}.",
     )
     for heading in ("data set", "method"):
         table.add_column(heading, no_wrap=True)

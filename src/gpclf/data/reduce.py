@@ -8,22 +8,18 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 import jax
-import jax.numpy as jnp
+import numpy as np
 
-from gpclf.data.chunk import Chunk
-
+C = TypeVar("C")
 T = TypeVar("T")
 
 
-@jax.jit
-def _add(total, part):
-    return jax.tree.map(jnp.add, total, part)
-
-
-def reduce(statistics: Callable[[Chunk], T], chunks: Iterable[Chunk]) -> T:
-    """Σ statistics(chunk), leaf by leaf."""
-    chunks = iter(chunks)
-    total = statistics(next(chunks))
+def reduce(statistics: Callable[[C], T], chunks: Iterable[C]) -> T:
+    """Σ statistics(chunk), leaf by leaf, as NumPy arrays: small ones, whatever the rows."""
+    total = None
     for chunk in chunks:
-        total = _add(total, statistics(chunk))
+        part = jax.tree.map(np.asarray, statistics(chunk))
+        total = part if total is None else jax.tree.map(np.add, total, part)
+    if total is None:
+        raise ValueError("There are no rows to sum over.")
     return total

@@ -42,7 +42,7 @@ class Theta(NamedTuple):
     """What hyper-parameter optimisation moves."""
 
     model: Model
-    Z: Float[Array, "*G M D"]
+    Z: Float[Array | np.ndarray, "*G M D"]
 
 
 def dual_bound(
@@ -62,7 +62,7 @@ def dual_bound(
     return float(value) - kl, Theta(*prepare_pullback(prepared, by_all)), q
 
 
-def _flat(leaves: Sequence[Array]) -> np.ndarray:
+def _flat(leaves: Sequence[Array | np.ndarray | np.floating]) -> np.ndarray:
     return np.concatenate([np.ravel(leaf) for leaf in leaves])
 
 
@@ -120,7 +120,7 @@ def lbfgs(
 
 
 @jax.jit
-def _adam_update(theta: Theta, gradient: Theta, state, rate: float):
+def _adam_update(theta: Theta, gradient: Theta, state, rate):
     updates, state = optax.scale_by_adam().update(gradient, state)
     moved = jax.tree.map(lambda leaf, update: leaf + rate * update, theta, updates)
     return moved, state

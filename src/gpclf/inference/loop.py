@@ -3,24 +3,28 @@
 import itertools
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array
+from jaxtyping import Array, Float
 
 from gpclf.data import ArrayStream, Chunk
 from gpclf.gaussian import Natural, moments
-from gpclf.inference.hyper import Theta, lbfgs, stochastic_hyper_step
+from gpclf.inference.hyper import Theta, dual_bound, lbfgs, stochastic_hyper_step
 from gpclf.inference.natural import climb, stochastic_step
 from gpclf.inference.plan import Plan
 from gpclf.inference.sites import visit
 from gpclf.likelihoods import Sites
+from gpclf.linalg import one_thread
 from gpclf.model import Model, prepare
+from gpclf.precision import double_precision
 
-# steps on q and evaluations of the dual bound, round by round; the last entry repeats
-ROUNDS = ((4, 10), (3, 15), (3, 20))
+# rows, steps on q and evaluations of the dual bound, round by round; the last entry repeats.
+# Coarse to fine: the first evaluations gain the most, and few rows are enough to tell them the way.
+ROUNDS = ((2048, 5, 12), (2048, 3, 12), (8192, 5, 12), (8192, 3, 20))
 ADAM_RATE = 0.01
 
 
@@ -73,11 +77,13 @@ class _Journal:
         }
 
 
-def _rounds(evaluations: int) -> Iterator[tuple[int, int]]:
+def _rounds(evaluations: int, n_rows: int) -> Iterator[tuple[int, int, int]]:
+    """The rounds that a number of evaluations is spent on; small data go without coarse ones."""
+    plan = [entry for entry in ROUNDS if entry[0] == ROUNDS[-1][0] or 2 * entry[0] < n_rows]
     index = 0
     while evaluations > 0:
-        steps, wanted = ROUNDS[min(index, len(ROUNDS) - 1)]
-        yield steps, min(wanted, evaluations)
+        rows, steps, wanted = plan[min(index, len(plan) - 1)]
+        yield rows, steps, min(wanted, evaluations)
         evaluations -= wanted
         index += 1
 
@@ -93,27 +99,42 @@ def _by_lbfgs(
     theta: Theta, q: Natural, stream: ArrayStream, plan: Plan, rng: np.random.Generator, log: _Journal
 ) -> tuple[Theta, Natural, str]:
     """Rounds of closed-form steps on q and L-BFGS on the dual bound, until a round gains little."""
-    rows = stream.sample(plan.hyper_rows, rng)
-    chunks = list(rows.whole(plan.chunk_rows))
-    total = float(rows.weight.sum())
-    held, rate, before, done = _no_sites(chunks, q.linear.shape[0]), 1.0, -np.inf, 0
-    stopped = "evaluation limit"
-    for steps, evaluations in _rounds(plan.evaluations):
+    with ThreadPoolExecutor(1) as pool:
+        return _lbfgs_rounds(theta, q, stream, plan, rng, log, pool)
+
+
+_compile = double_precision(dual_bound)
+
+
+def _lbfgs_rounds(theta, q, stream, plan, rng, log, pool) -> tuple[Theta, Natural, str]:
+    done, before, stopped, compiled = 0, -np.inf, "evaluation limit", None
+    seen, chunks, held, rate, total = 0, [], [], 1.0, 0.0
+    for n_rows, steps, evaluations in _rounds(plan.evaluations, stream.n_rows):
+        if n_rows != seen:  # other rows, other sites: q starts again from the prior
+            rows = stream.sample(n_rows, rng)
+            chunks = list(rows.whole(plan.chunk_rows))
+            total = float(rows.weight.sum())
+            held, rate, before, seen = _no_sites(chunks, q.linear.shape[0]), 1.0, -np.inf, n_rows
+            q = Natural.standard(*q.linear.shape)
+            if compiled is None:  # beside the first steps, in the time of the other core
+                compiled = pool.submit(_compile, theta, held[:1], chunks[:1], plan.jitter)
+        share = done / plan.evaluations
         climbed = climb(
             prepare(*theta, plan.jitter)[0],
             q,
-            lambda: chunks,
+            lambda c=chunks: c,
             max_steps=steps,
             tolerance=plan.tolerance * total,
             slack=_slack(plan, total),
             rate=rate,
             held=held,
-            on_step=lambda elbo, q, t=theta, d=done: log.note(
-                "posterior", elbo / total, d / plan.evaluations, t, q
+            on_step=lambda elbo, q, t=theta, n=total, s=share: log.note(
+                "posterior", elbo / n, s, t, q
             ),
         )
+        assert climbed.held is not None
         held, rate = climbed.held, climbed.rate
-        assert held is not None
+        compiled.result()
         count = itertools.count(done + 1)
         theta, q, elbo = lbfgs(
             theta,
@@ -121,12 +142,12 @@ def _by_lbfgs(
             chunks,
             evaluations=evaluations,
             jitter=plan.jitter,
-            on_evaluation=lambda elbo, theta, q, c=count: log.note(
-                "hyper-parameters", elbo / total, next(c) / plan.evaluations, theta, q
+            on_evaluation=lambda elbo, theta, q, n=total, c=count: log.note(
+                "hyper-parameters", elbo / n, next(c) / plan.evaluations, theta, q
             ),
         )
         done += evaluations
-        if elbo - before < 10 * plan.tolerance * total:
+        if seen == ROUNDS[-1][0] and elbo - before < 10 * plan.tolerance * total:
             stopped = "converged"
             break
         before = elbo
@@ -173,7 +194,7 @@ def _stochastic(
 
 def fit(
     model: Model,
-    Z: np.ndarray,
+    Z: Float[Array | np.ndarray, "*G M D"],
     stream: ArrayStream,
     n_latent: int,
     plan: Plan,
@@ -186,6 +207,11 @@ def fit(
 
     `began`: when the clock of the history started, if before this call.
     """
+    with one_thread():
+        return _fit(model, Z, stream, n_latent, plan, rng, report, start, began)
+
+
+def _fit(model, Z, stream, n_latent, plan, rng, report, start, began) -> Result:
     log = _Journal(report, time.perf_counter() if began is None else began)
     theta = Theta(model, jnp.asarray(Z))
     total = float(stream.weight.sum())

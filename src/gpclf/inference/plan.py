@@ -7,7 +7,7 @@ import numpy as np
 Optimizer = Literal["lbfgs", "adam"] | None
 
 FLOATS_AT_ONCE = 2**24  # of the largest array of a chunk, rows × functions × M: 64 MB in float32
-HYPER_ROWS = 8192
+CHUNK_ROWS = 2048
 FULL_BATCH_ROWS = 200_000
 
 
@@ -15,7 +15,6 @@ class Plan(NamedTuple):
     """The stages of a fit, each with its size."""
 
     optimizer: Optimizer
-    hyper_rows: int  # L-BFGS sees at most this many
     evaluations: int  # of the dual bound, all rounds together
     chunk_rows: int  # of a pass over everything
     batch_rows: int  # of a stochastic step
@@ -43,16 +42,14 @@ def make_plan(
     full-batch steps up to 200,000 rows, then stochastic ones, two epochs.
     """
     chosen: Optimizer = "lbfgs" if optimizer == "auto" else optimizer  # type: ignore[assignment]
-    seen = min(n_rows, HYPER_ROWS) if chosen == "lbfgs" else n_rows
     most = max(64, FLOATS_AT_ONCE // (n_latent * n_inducing))
-    most = min(2 ** int(np.log2(most)), 8192)
-    chunk_rows = -(-seen // -(-seen // most))
+    most = min(2 ** int(np.log2(most)), CHUNK_ROWS)
+    chunk_rows = most if n_rows > 4 * most else -(-n_rows // -(-n_rows // most))
     batch_rows = min(n_rows, most, 1024 if batch_size == "auto" else int(batch_size))
     full_batch = batch_size == "auto" and n_rows <= FULL_BATCH_ROWS and chosen != "adam"
     epochs = {"lbfgs": 10 if full_batch else 2, "adam": 30, None: 30 if full_batch else 10}[chosen]
     return Plan(
         optimizer=chosen,
-        hyper_rows=HYPER_ROWS,
         evaluations=60 if max_epochs == "auto" else int(max_epochs),
         chunk_rows=chunk_rows,
         batch_rows=batch_rows,

@@ -52,7 +52,7 @@ def tilt(mu: Latent, nu: Latent) -> Latent:
     def log_a(t: Scalar) -> Latent:
         z = d - t + log_nu  # b + log ν = the Wright omega function of z, in logs
         b = jnp.where(z < -10.0, z, jnp.log(jax.nn.softplus(jnp.maximum(z, -10.0))))
-        for _ in range(2):
+        for _ in range(4):
             e = jnp.exp(b)
             b = b - (b + e - z) / (1 + e)
         return b - log_nu
@@ -63,7 +63,7 @@ def tilt(mu: Latent, nu: Latent) -> Latent:
         total = jnp.sum(a)
         low, high = jnp.where(total > 1, t, low), jnp.where(total > 1, high, t)
         newton = t + jnp.log(total) * total / jnp.sum(a / (1 + a * nu))
-        inside = (newton > low) & (newton < high)
+        inside = (newton >= low) & (newton <= high)
         return low, high, jnp.where(inside, newton, 0.5 * (low + high))
 
     low, high = jnp.max(d - nu), jax.nn.logsumexp(d)

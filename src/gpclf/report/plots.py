@@ -105,8 +105,8 @@ def reliability_diagram(
         points = curve.confidence, curve.accuracy
         filled = curve.count > 0
         upper.plot(*(x[filled] for x in points), color=COLOURS[k], lw=1.2, alpha=0.55)
-        look = {"marker": MARKERS[k], "edgecolors": "white", "linewidths": 0.7, "zorder": 3}
-        upper.scatter(*points, s=14 + 300 * share, c=COLOURS[k], **look)
+        look = {"marker": MARKERS[k], "edgecolors": "white", "linewidths": 0.7, "alpha": 0.85}
+        upper.scatter(*points, s=14 + 200 * share, c=COLOURS[k], zorder=3, **look)
         centres = (np.arange(BINS) + 0.5) / BINS + width * (k - (len(curves) - 1) / 2)
         lower.bar(centres, share, width=width, color=COLOURS[k])
         label = f"{name} (ECE {ece(log_p, y):.3f})"

@@ -1,0 +1,236 @@
+"""Laws of the engine, on every likelihood."""
+
+import cases
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from gpclf.data import ArrayStream
+from gpclf.gaussian import Natural, moments
+from gpclf.inference import FitError, fit, make_plan
+from gpclf.inference.hyper import Theta, dual_bound
+from gpclf.inference.natural import climb, stochastic_step, visit_all
+from gpclf.inference.sites import bound_gradient, statistics_from_gradient, visit
+from gpclf.inputs import Exact
+from gpclf.kernels import RBF
+from gpclf.likelihoods import Sites
+from gpclf.model import Model, one_per_function, prepare
+from gpclf.precision import cast
+
+ALL = pytest.mark.parametrize("name", sorted(cases.LIKELIHOODS))
+SHARED = pytest.mark.parametrize("shared", [True, False])
+ROWS, POINTS = 60, 9
+
+
+@pytest.fixture(autouse=True)
+def _x64():
+    with jax.enable_x64(True):
+        yield
+
+
+def _problem(name, *, shared=True, rows=ROWS, dtype=np.float64, seed=0):
+    """Rows of overlapping clusters, a model with Z not at the rows, and their stream."""
+    likelihood, n_classes = cases.LIKELIHOODS[name]
+    rng = np.random.default_rng(seed)
+    y = np.arange(rows) % n_classes
+    X = rng.normal(size=(rows, 3)) + 1.5 * rng.normal(size=(n_classes, 3))[y]
+    Z = rng.normal(size=(POINTS, 3))
+    kernel = RBF([1.0, 1.5, 2.0], 2.0)
+    n_latent = likelihood.n_latent(n_classes)
+    if not shared:
+        kernel, Z = one_per_function((kernel, Z), n_latent)
+        Z = Z + 0.1 * rng.normal(size=Z.shape)  # each function its own
+    model = cast(Model(kernel, likelihood, Exact(), shared=shared), jnp.float64)
+    weight = rng.uniform(0.5, 2.0, rows)
+    stream = ArrayStream(X.astype(dtype), y.astype(np.int32), weight.astype(dtype))
+    return Theta(model, jnp.asarray(Z)), stream, n_latent
+
+
+def _settled(theta, stream, n_latent, steps=200):
+    prepared, _ = prepare(*theta, 1e-9)
+    q = Natural.standard(n_latent, theta.Z.shape[-2])
+    chunks = list(stream.whole(stream.n_rows))
+    zeros = jnp.zeros((stream.n_rows, n_latent))
+    result = climb(
+        prepared, q, lambda: chunks, max_steps=steps, tolerance=1e-11, slack=1e-10,
+        held=[Sites(zeros, zeros)],
+    )  # fmt: skip
+    return prepared, result
+
+
+@ALL
+@SHARED
+def test_chunked_equals_whole(name, shared):
+    theta, stream, n_latent = _problem(name, shared=shared)
+    prepared, settled = _settled(theta, stream, n_latent, steps=2)
+    whole = visit_all(prepared, settled.q, stream.whole(ROWS), keep_sites=False)
+    for size in (7, 20, 59):
+        parts = visit_all(prepared, settled.q, stream.whole(size), keep_sites=False)
+        np.testing.assert_allclose(parts.elbo, whole.elbo, rtol=1e-12)
+        assert whole.statistics is not None and parts.statistics is not None
+        np.testing.assert_allclose(
+            parts.statistics.precision, whole.statistics.precision, rtol=1e-10, atol=1e-12
+        )
+
+
+@ALL
+def test_batches_are_unbiased(name):
+    theta, stream, n_latent = _problem(name)
+    prepared, settled = _settled(theta, stream, n_latent, steps=2)
+    m, _ = moments(settled.q)
+    whole = visit_all(prepared, settled.q, stream.whole(ROWS), keep_sites=False)
+    assert whole.statistics is not None
+    batches = list(stream.batches(16, np.random.default_rng(0)))
+    estimates = [visit(prepared, m, batch)[0] for batch in batches]
+    shares = [np.sum(batch.weight > 0) / ROWS for batch in batches]
+    mean = sum(share * e.bound for share, e in zip(shares, estimates, strict=True))
+    np.testing.assert_allclose(mean, whole.statistics.bound, rtol=1e-10)
+
+
+@ALL
+@SHARED
+def test_full_batch_steps_never_lower_the_elbo_and_end_at_a_fixed_point(name, shared):
+    theta, stream, n_latent = _problem(name, shared=shared)
+    seen = []
+    prepared, _ = prepare(*theta, 1e-9)
+    q = Natural.standard(n_latent, POINTS)
+    climbed = climb(
+        prepared, q, lambda: stream.whole(ROWS), max_steps=200, tolerance=1e-11, slack=1e-10,
+        on_step=lambda elbo, q: seen.append(elbo),
+    )  # fmt: skip
+    assert len(seen) > 2
+    assert np.all(np.diff(seen) >= -1e-10)
+    assert climbed.reason == "converged"
+    there = visit_all(prepared, climbed.q, stream.whole(ROWS), keep_sites=False)
+    assert there.statistics is not None
+    target = there.statistics.target()
+    np.testing.assert_allclose(climbed.q.linear, target.linear, atol=2e-4)
+    np.testing.assert_allclose(climbed.q.precision, target.precision, atol=2e-4)
+
+
+@pytest.mark.parametrize("name", sorted(cases.COORDINATE_ASCENT))
+def test_full_closed_form_steps_are_coordinate_ascent(name):
+    theta, stream, n_latent = _problem(name)
+    prepared, _ = prepare(*theta, 1e-9)
+    q, before = Natural.standard(n_latent, POINTS), -np.inf
+    for _ in range(15):
+        here = visit_all(prepared, q, stream.whole(ROWS), keep_sites=False)
+        assert here.statistics is not None
+        assert here.elbo >= before - 1e-10
+        q, before = here.statistics.target(), here.elbo
+
+
+@ALL
+@SHARED
+def test_held_sites_make_up_q_and_the_dual_bound_is_its_elbo(name, shared):
+    theta, stream, n_latent = _problem(name, shared=shared)
+    _, settled = _settled(theta, stream, n_latent, steps=4)
+    chunks = list(stream.whole(ROWS))
+    elbo, _, q = dual_bound(theta, settled.held, chunks, 1e-9)
+    np.testing.assert_allclose(elbo, settled.elbo, rtol=1e-10)
+    np.testing.assert_allclose(q.precision, settled.q.precision, rtol=1e-8, atol=1e-10)
+
+
+@ALL
+@SHARED
+def test_the_gradient_of_the_dual_bound_equals_finite_differences(name, shared):
+    theta, stream, n_latent = _problem(name, shared=shared)
+    _, settled = _settled(theta, stream, n_latent, steps=2)  # not settled: q moves with θ
+    chunks = list(stream.whole(25))
+    sites = [
+        jax.tree.map(lambda s, i=i: jnp.pad(s, ((0, 25), (0, 0)))[25 * i : 25 * i + 25], part)
+        for i in range(len(chunks))
+        for part in settled.held
+    ]
+    gradient = dual_bound(theta, sites, chunks, 1e-9)[1]
+    rng = np.random.default_rng(3)
+    leaves, structure = jax.tree.flatten(theta)
+    directions = [rng.normal(size=leaf.shape) for leaf in leaves]
+
+    def value(step):
+        moved = [leaf + step * d for leaf, d in zip(leaves, directions, strict=True)]
+        return dual_bound(jax.tree.unflatten(structure, moved), sites, chunks, 1e-9)[0]
+
+    numeric = (value(1e-5) - value(-1e-5)) / 2e-5
+    pairs = zip(jax.tree.leaves(gradient), directions, strict=True)
+    along = sum(float(np.sum(g * d)) for g, d in pairs)
+    np.testing.assert_allclose(along, numeric, rtol=2e-5, atol=1e-5)
+
+
+@ALL
+@SHARED
+def test_the_gradient_by_q_holds_the_same_sums_as_the_sites(name, shared):
+    theta, stream, n_latent = _problem(name, shared=shared)
+    prepared, settled = _settled(theta, stream, n_latent, steps=2)
+    chunk = next(stream.whole(ROWS))
+    m, _ = moments(settled.q)
+    by_sites, _ = visit(prepared, m, chunk)
+    value, _, by_q = bound_gradient(prepared, m, chunk)
+    by_gradient = statistics_from_gradient(float(value), by_q, m)
+    np.testing.assert_allclose(by_gradient.bound, by_sites.bound, rtol=1e-10)
+    np.testing.assert_allclose(by_gradient.linear, by_sites.linear, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(by_gradient.precision, by_sites.precision, rtol=1e-6, atol=1e-8)
+
+
+@ALL
+def test_sparse_with_every_row_equals_the_full_process(name):
+    """An independent full GP, unwhitened: iterate f's Gaussian under the sites to convergence."""
+    theta, stream, n_latent = _problem(name, rows=24)
+    theta = Theta(theta.model, jnp.asarray(stream.X))
+    _, settled = _settled(theta, stream, n_latent)
+    likelihood, kernel = theta.model.likelihood, theta.model.kernel
+    K = np.asarray(kernel.matrix(theta.Z, theta.Z))
+    tau, lam = (np.asarray(part) for part in settled.held[0])
+    weight, y = stream.weight, jnp.asarray(stream.y)
+    for _ in range(60):
+        mean, variance, kl = np.empty_like(tau), np.empty_like(tau), 0.0
+        for c in range(n_latent):
+            root = np.sqrt(weight * tau[:, c])
+            B = np.eye(24) + root[:, None] * K * root
+            S = K - K @ (root[:, None] * np.linalg.solve(B, root[:, None] * K))
+            mean[:, c], variance[:, c] = S @ (weight * lam[:, c]), np.diag(S)
+            alpha = np.linalg.solve(K + 1e-10 * np.eye(24), mean[:, c])
+            trace = np.trace(np.linalg.inv(B))
+            kl += 0.5 * (np.linalg.slogdet(B)[1] + trace - 24 + alpha @ mean[:, c])
+        tau, lam = jax.vmap(likelihood.sites)(y, jnp.asarray(mean), jnp.asarray(variance))
+        tau, lam = np.asarray(tau), np.asarray(lam)
+    bounds = jax.vmap(likelihood.bound)(y, jnp.asarray(mean), jnp.asarray(variance))
+    np.testing.assert_allclose(settled.elbo, float(weight @ bounds) - kl, rtol=1e-6)
+
+
+def test_a_stochastic_step_is_positive_definite_whatever_the_sites():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        A = rng.normal(size=(5, 5))
+        q = Natural(rng.normal(size=(1, 5)), (np.eye(5) + A @ A.T)[None])
+        G = rng.normal(size=(5, 5))
+        target = Natural(rng.normal(size=(1, 5)), 20 * (G + G.T)[None])
+        for rate in (0.01, 0.3, 1.0):
+            step = stochastic_step(q, target, rate)
+            assert np.linalg.eigvalsh(step.precision[0]).min() > 0
+
+
+@pytest.mark.parametrize("optimizer", ["lbfgs", "adam", None])
+def test_the_loop_raises_the_bound_and_says_why_it_stopped(optimizer):
+    theta, stream, n_latent = _problem("Softmax", dtype=np.float32)
+    plan = make_plan(
+        ROWS, n_latent, POINTS, optimizer=optimizer, max_epochs=5, batch_size="auto",
+        tolerance=1e-6, dtype=np.dtype(np.float32),
+    )  # fmt: skip
+    result = fit(*theta, stream, n_latent, plan, np.random.default_rng(0))
+    elbo = result.history["elbo"]
+    assert elbo[-1] > elbo[0]
+    assert np.all(np.diff(result.history["seconds"]) >= 0)
+    assert "hyper-parameters: " in result.stopped and "posterior: " in result.stopped
+
+
+def test_numbers_that_are_no_numbers_end_in_one_sentence():
+    theta, stream, n_latent = _problem("Logit")
+    theta = Theta(theta.model, theta.Z.at[0, 0].set(jnp.nan))
+    plan = make_plan(
+        ROWS, n_latent, POINTS, optimizer=None, max_epochs=3, batch_size="auto",
+        tolerance=1e-6, dtype=np.dtype(np.float64),
+    )  # fmt: skip
+    with pytest.raises(FitError, match="not a number"):
+        fit(*theta, stream, n_latent, plan, np.random.default_rng(0))

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from gpclf.gaussian import Moments
-from gpclf.inputs import Inputs
+from gpclf.inputs import Features, Inputs
 from gpclf.kernels import Kernel
 from gpclf.likelihoods import Likelihood, Sites
 from gpclf.linalg import cholesky, lower_inverse, lower_inverse_pullback
@@ -42,29 +42,25 @@ class Prepared(eqx.Module):
     Z: Float[Array | np.ndarray, "*G M D"]
     whitening: Float[Array | np.ndarray, "*G M M"]  # L⁻¹, LLᵀ = k(Z, Z) + jitter
 
-    def marginals(self, q: Moments, X: Rows) -> tuple[Marginals, Marginals]:
-        """μ and ν of every row and latent function."""
-
-        def one(kernel, Z, whitening, q):
-            def features(X):
-                return kernel.matrix(X, Z) @ whitening.T, kernel.diagonal(X)
-
-            mu, nu = self.model.inputs.project(features, q, X)
-            # rounding can leave ν a little below 0: keep it at what the precision resolves
-            return mu, jnp.maximum(nu, jnp.finfo(nu.dtype).eps * kernel.diagonal(X))
-
-        axis = None if self.model.shared else 0
-        lifted = jax.vmap(one, in_axes=(axis, axis, axis, 0), out_axes=1)
-        return lifted(self.model.kernel, self.Z, self.whitening, q)
-
-    def features(self, X: Rows) -> Float[Array, "*G B M"]:
-        """a(x) = L⁻¹k(Z, x) of every row: (B, M) if shared, else (C, B, M)."""
+    def features(self, X: Rows) -> Features:
+        """What the kernel makes of the rows: once if shared, else for each latent function."""
 
         def one(kernel, Z, whitening):
-            return kernel.matrix(X, Z) @ whitening.T
+            return self.model.inputs.features(kernel, Z, whitening, X)
 
         lifted = one if self.model.shared else jax.vmap(one)
         return lifted(self.model.kernel, self.Z, self.whitening)
+
+    def marginals(self, features: Features, q: Moments) -> tuple[Marginals, Marginals]:
+        """μ and ν of every row and latent function."""
+
+        def one(features, q):
+            mu, nu = self.model.inputs.marginals(features, q)
+            # rounding can leave ν a little below 0: keep it at what the precision resolves
+            return mu, jnp.maximum(nu, jnp.finfo(nu.dtype).eps * features.diagonal)
+
+        axis = None if self.model.shared else 0
+        return jax.vmap(one, in_axes=(axis, 0), out_axes=1)(features, q)
 
     def bounds(
         self, y: Int[Array, "B"], mu: Marginals, nu: Marginals

@@ -40,6 +40,8 @@ def cast(tree: T, dtype: Any) -> T:
     """A copy of `tree` whose real arrays have type `dtype`; whole numbers are left as they are."""
 
     def one(leaf: Any) -> Any:
-        return jnp.asarray(leaf, dtype) if jnp.issubdtype(leaf.dtype, jnp.floating) else leaf
+        if not jnp.issubdtype(leaf.dtype, jnp.floating) or leaf.dtype == dtype:
+            return leaf
+        return leaf.astype(dtype)
 
     return jax.tree.map(one, tree)

@@ -21,7 +21,7 @@ Rows = Float[Array, "B D"]
 @jax.jit
 def _marginals(posterior: Posterior, X: Rows) -> tuple[Float[Array, "B C"], Float[Array, "B C"]]:
     posterior = cast(posterior, X.dtype)
-    return posterior.prepared.marginals(posterior.q, X)
+    return posterior.prepared.marginals(posterior.prepared.features(X), posterior.q)
 
 
 @jax.jit

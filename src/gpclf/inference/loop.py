@@ -3,7 +3,6 @@
 import itertools
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -13,18 +12,17 @@ from jaxtyping import Array, Float
 
 from gpclf.data import ArrayStream, Chunk
 from gpclf.gaussian import Natural, moments
-from gpclf.inference.hyper import Theta, dual_bound, lbfgs, stochastic_hyper_step
+from gpclf.inference.hyper import Theta, lbfgs, stochastic_hyper_step
 from gpclf.inference.natural import climb, stochastic_step
 from gpclf.inference.plan import Plan
 from gpclf.inference.sites import visit
 from gpclf.likelihoods import Sites
 from gpclf.linalg import one_thread
 from gpclf.model import Model, prepare
-from gpclf.precision import double_precision
 
 # rows, steps on q and evaluations of the dual bound, round by round; the last entry repeats.
 # Coarse to fine: the first evaluations gain the most, and few rows are enough to tell them the way.
-ROUNDS = ((2048, 5, 12), (2048, 3, 12), (8192, 5, 12), (8192, 3, 20))
+ROUNDS = ((2048, 5, 10), (2048, 3, 10), (8192, 5, 15), (8192, 3, 20))
 ADAM_RATE = 0.01
 
 
@@ -89,8 +87,8 @@ def _rounds(evaluations: int, n_rows: int) -> Iterator[tuple[int, int, int]]:
 
 
 def _no_sites(chunks: list[Chunk], n_latent: int) -> list[Sites]:
-    def zeros(chunk: Chunk) -> Array:
-        return jnp.asarray(np.zeros((chunk.y.shape[0], n_latent), chunk.X.dtype))
+    def zeros(chunk: Chunk) -> np.ndarray:
+        return np.zeros((chunk.y.shape[0], n_latent), chunk.X.dtype)
 
     return [Sites(zeros(chunk), zeros(chunk)) for chunk in chunks]
 
@@ -99,15 +97,7 @@ def _by_lbfgs(
     theta: Theta, q: Natural, stream: ArrayStream, plan: Plan, rng: np.random.Generator, log: _Journal
 ) -> tuple[Theta, Natural, str]:
     """Rounds of closed-form steps on q and L-BFGS on the dual bound, until a round gains little."""
-    with ThreadPoolExecutor(1) as pool:
-        return _lbfgs_rounds(theta, q, stream, plan, rng, log, pool)
-
-
-_compile = double_precision(dual_bound)
-
-
-def _lbfgs_rounds(theta, q, stream, plan, rng, log, pool) -> tuple[Theta, Natural, str]:
-    done, before, stopped, compiled = 0, -np.inf, "evaluation limit", None
+    done, before, stopped = 0, -np.inf, "evaluation limit"
     seen, chunks, held, rate, total = 0, [], [], 1.0, 0.0
     for n_rows, steps, evaluations in _rounds(plan.evaluations, stream.n_rows):
         if n_rows != seen:  # other rows, other sites: q starts again from the prior
@@ -116,8 +106,6 @@ def _lbfgs_rounds(theta, q, stream, plan, rng, log, pool) -> tuple[Theta, Natura
             total = float(rows.weight.sum())
             held, rate, before, seen = _no_sites(chunks, q.linear.shape[0]), 1.0, -np.inf, n_rows
             q = Natural.standard(*q.linear.shape)
-            if compiled is None:  # beside the first steps, in the time of the other core
-                compiled = pool.submit(_compile, theta, held[:1], chunks[:1], plan.jitter)
         share = done / plan.evaluations
         climbed = climb(
             prepare(*theta, plan.jitter)[0],
@@ -134,7 +122,6 @@ def _lbfgs_rounds(theta, q, stream, plan, rng, log, pool) -> tuple[Theta, Natura
         )
         assert climbed.held is not None
         held, rate = climbed.held, climbed.rate
-        compiled.result()
         count = itertools.count(done + 1)
         theta, q, elbo = lbfgs(
             theta,

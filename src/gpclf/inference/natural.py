@@ -3,14 +3,11 @@
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
 
 from gpclf.data import Chunk, reduce
 from gpclf.gaussian import Natural, moments
-from gpclf.inference.sites import Statistics, visit
+from gpclf.inference.sites import Statistics, Survey, survey
 from gpclf.likelihoods import Sites
 from gpclf.linalg import plain_cholesky
 from gpclf.model import Prepared
@@ -36,7 +33,7 @@ def stochastic_step(q: Natural, target: Natural, rate: float) -> Natural:
 class Visited(NamedTuple):
     """All rows seen under one q."""
 
-    elbo: float  # NaN where q is no Gaussian; nothing else is then known
+    elbo: float  # NaN where q is no Gaussian or a site no number; nothing else is then known
     statistics: Statistics | None
     sites: list[Sites] | None  # chunk by chunk, where they were asked for
 
@@ -50,14 +47,16 @@ def visit_all(
         return Visited(np.nan, None, None)
     kept: list[Sites] = []
 
-    def statistics(chunk: Chunk) -> Statistics:
-        summed, sites = visit(prepared, m, chunk)
+    def sums(chunk: Chunk) -> Survey:
+        seen = survey(prepared, m, chunk)
         if keep_sites:
-            kept.append(sites)
-        return summed
+            kept.append(Sites(*map(np.asarray, seen.sites)))
+        return seen.sums()
 
-    total = reduce(statistics, chunks)
-    return Visited(float(total.bound - kl), total, kept if keep_sites else None)
+    statistics = reduce(sums, chunks).statistics(m)
+    if statistics.not_finite:
+        return Visited(np.nan, None, None)
+    return Visited(float(statistics.bound) - kl, statistics, kept if keep_sites else None)
 
 
 class Climbed(NamedTuple):
@@ -70,9 +69,8 @@ class Climbed(NamedTuple):
     reason: str
 
 
-@jax.jit
-def _mixed(old: Sites, new: Sites, rate: Float[Array, ""]) -> Sites:
-    return jax.tree.map(lambda o, n: ((1 - rate) * o + rate * n).astype(n.dtype), old, new)
+def _mixed(old: Sites, new: Sites, rate: float) -> Sites:
+    return Sites(*((1 - rate) * o + rate * n for o, n in zip(old, new, strict=True)))
 
 
 def climb(
@@ -96,7 +94,8 @@ def climb(
     keep = held is not None
     here = visit_all(prepared, q, chunks(), keep_sites=keep)
     for _ in range(max_steps):
-        assert here.statistics is not None  # q is a Gaussian
+        if here.statistics is None:
+            return Climbed(q, held, here.elbo, rate, "not a number")
         target = here.statistics.target()
         while True:
             candidate = q.towards(target, rate)
@@ -108,7 +107,7 @@ def climb(
                 return Climbed(q, held, here.elbo, 1.0, "no step along the sites raises the ELBO")
         if held is not None and here.sites is not None:
             pairs = zip(held, here.sites, strict=True)
-            held = [_mixed(old, new, jnp.asarray(rate)) for old, new in pairs]
+            held = [_mixed(old, new, rate) for old, new in pairs]
         gain, used = there.elbo - here.elbo, rate
         q, here = candidate, there
         on_step(here.elbo, q)

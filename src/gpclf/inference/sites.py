@@ -13,7 +13,8 @@ from jaxtyping import Array, Float, Int
 
 from gpclf.data import Chunk
 from gpclf.gaussian import Moments, Natural
-from gpclf.likelihoods import Sites
+from gpclf.inputs import Features
+from gpclf.likelihoods import Likelihood, Sites
 from gpclf.model import Prepared
 from gpclf.precision import cast
 
@@ -57,14 +58,15 @@ def _double(tree):
 def visit(prepared: Prepared, q: Moments, chunk: Chunk) -> tuple[Statistics, Sites]:
     """The bound and the fresh sites of a chunk under q: summed, and row by row."""
     prepared, q = cast((prepared, q), chunk.X.dtype)
-    mu, nu = prepared.marginals(q, chunk.X)
+    features = prepared.features(chunk.X)
+    mu, nu = prepared.marginals(features, q)
     sites = prepared.sites(chunk.y, mu, nu)
     bounds = prepared.bounds(chunk.y, mu, nu)
     finite = jnp.isfinite(bounds) & jnp.all(
         jnp.isfinite(sites.precision) & jnp.isfinite(sites.linear), axis=1
     )
     weight = chunk.scale * chunk.weight
-    linear, precision = _summed_sites(prepared.features(chunk.X), sites, weight)
+    linear, precision = _summed_sites(features.A, sites, weight)
     bound = jnp.sum(weight * bounds, dtype=jnp.float64)
     return Statistics(bound, *_double((linear, precision)), jnp.sum(~finite)), sites
 
@@ -73,48 +75,78 @@ def visit(prepared: Prepared, q: Moments, chunk: Chunk) -> tuple[Statistics, Sit
 def held(prepared: Prepared, sites: Sites, chunk: Chunk) -> Natural:
     """The natural parameters of sites that are held while the features change."""
     prepared = cast(prepared, chunk.X.dtype)
-    sums = _summed_sites(prepared.features(chunk.X), sites, chunk.scale * chunk.weight)
+    sums = _summed_sites(prepared.features(chunk.X).A, sites, chunk.scale * chunk.weight)
     return Natural(*_double(sums))
 
 
+class Survey(NamedTuple):
+    """Everything one look at a chunk can tell: s Σ wℓ, its gradients, and the rows' own sites."""
+
+    bound: Float[Array | np.ndarray, ""]
+    not_finite: Int[Array | np.ndarray, ""]
+    by_q: Moments
+    by_likelihood: Likelihood
+    by_features: Features  # row by row, for `gradient`
+    sites: Sites  # row by row
+
+    def statistics(self, q: Moments) -> Statistics:
+        """The same sums as `visit`, read off the gradient by q: −2 ∂/∂S, and ∂/∂m − 2 ∂/∂S m."""
+        by_S = np.asarray(self.by_q.excess)
+        precision = -(by_S + np.swapaxes(by_S, -1, -2))
+        linear = np.asarray(self.by_q.mean) + np.einsum("cij,cj->ci", precision, q.mean)
+        return Statistics(self.bound, linear, precision, self.not_finite)
+
+    def sums(self) -> "Survey":
+        """Without what belongs to single rows."""
+        return self._replace(by_features=None, sites=None)
+
+
 @jax.jit
-def held_gradient(prepared: Prepared, sites: Sites, chunk: Chunk, by: Natural) -> Prepared:
-    """The gradient by the features of ⟨by, held(…)⟩."""
+def survey(prepared: Prepared, q: Moments, chunk: Chunk) -> Survey:
+    """The bound of a chunk, its gradients, and the sites that they are."""
+    prepared, q = cast((prepared, q), chunk.X.dtype)
+    weight = chunk.scale * chunk.weight
+    (mu, nu), pull = jax.vjp(prepared.marginals, prepared.features(chunk.X), q)
 
-    def inner(prepared: Prepared) -> Float[Array, ""]:
-        prepared, g = cast((prepared, by), chunk.X.dtype)
-        A = prepared.features(chunk.X)
-        weight = chunk.scale * chunk.weight
-        # ⟨G, Σ wτaaᵀ⟩ = Σ wτ aᵀGa, of which G a is also half the gradient: take it once, and hold it
-        axis = None if A.ndim == 2 else 0
-        product = jax.vmap(jnp.matmul, in_axes=(axis, 0))(A, jax.lax.stop_gradient(g.precision))
-        pull = 2 * sites.precision.T[:, :, None] * product
-        pull = pull + sites.linear.T[:, :, None] * g.linear[:, None, :]
-        pull = jax.lax.stop_gradient(weight[:, None] * pull)
-        return jnp.sum(A * (jnp.sum(pull, axis=0) if A.ndim == 2 else pull), dtype=jnp.float64)
+    def bounds(likelihood: Likelihood, mu: Array, nu: Array) -> Array:
+        return jax.vmap(likelihood.bound)(chunk.y, mu, nu)
 
-    return jax.grad(inner)(prepared)
+    values, pull_bounds = jax.vjp(bounds, prepared.model.likelihood, mu, nu)
+    _, by_mu, by_nu = pull_bounds(jnp.ones_like(values))
+    by_likelihood, _, _ = pull_bounds(weight)
+    by_features, by_q = pull((weight[:, None] * by_mu, weight[:, None] * by_nu))
+    tau = -2 * by_nu
+    finite = jnp.isfinite(values) & jnp.all(jnp.isfinite(by_mu) & jnp.isfinite(by_nu), axis=1)
+    return Survey(
+        jnp.sum(weight * values, dtype=jnp.float64),
+        jnp.sum(~finite),
+        *_double((by_q, by_likelihood)),
+        by_features,
+        Sites(tau, by_mu + tau * mu),
+    )
 
 
 @jax.jit
-def bound_gradient(
-    prepared: Prepared, q: Moments, chunk: Chunk
-) -> tuple[Float[Array, ""], Prepared, Moments]:
-    """s Σ wℓ of a chunk, with its gradient by everything that is prepared and by q."""
+def gradient(
+    prepared: Prepared, by_features: Features, by_held: Natural, sites: Sites, chunk: Chunk
+) -> Prepared:
+    """The gradient by what is prepared, from the one by the features and the one by `held(…)`."""
 
-    def total(prepared: Prepared, q: Moments) -> Float[Array, ""]:
-        prepared, q = cast((prepared, q), chunk.X.dtype)
-        mu, nu = prepared.marginals(q, chunk.X)
-        bounds = prepared.bounds(chunk.y, mu, nu)
-        return jnp.sum(chunk.scale * chunk.weight * bounds, dtype=jnp.float64)
+    def features(prepared: Prepared) -> Features:
+        return cast(prepared, chunk.X.dtype).features(chunk.X)
 
-    value, (by_prepared, by_q) = jax.value_and_grad(total, argnums=(0, 1))(prepared, q)
-    return value, by_prepared, by_q
+    (A, _), pull = jax.vjp(features, prepared)
+    by = cast(by_held, chunk.X.dtype)
+    weight = chunk.scale * chunk.weight
 
+    def through_sites(A, tau, lam, by_linear, by_precision):
+        """By a: wλ ∂/∂h + 2wτ ∂/∂Λ a."""
+        return (weight * lam)[:, None] * by_linear + 2 * (weight * tau)[:, None] * (
+            A @ by_precision
+        )
 
-def statistics_from_gradient(value: float, by_q: Moments, q: Moments) -> Statistics:
-    """The same sums as `visit`, read off the gradient by q: −2 ∂/∂S, and ∂/∂m − 2 ∂/∂S m."""
-    by_S = np.asarray(by_q.excess)
-    precision = -(by_S + np.swapaxes(by_S, -1, -2))
-    linear = np.asarray(by_q.mean) + np.einsum("cij,cj->ci", precision, q.mean)
-    return Statistics(value, linear, precision, int(np.sum(~np.isfinite(linear))))
+    axis = None if A.ndim == 2 else 0
+    lifted = jax.vmap(through_sites, in_axes=(axis, 1, 1, 0, 0))
+    by_A = lifted(A, sites.precision, sites.linear, by.linear, by.precision)
+    by_A = jnp.sum(by_A, axis=0) if A.ndim == 2 else by_A
+    return pull(Features(by_features.A + by_A, by_features.diagonal))[0]

@@ -1,38 +1,58 @@
 """Rows known exactly, and the interface that noisy ones will share.
 
-A kind of input says what the rows of a chunk look like to one latent function: their marginals
-(μ, ν) given the features a(x) and q(v). No engine knows which kind it is.
+A kind of input says what a row looks like to one latent function, in two steps: its features under
+the kernel, which do not know q, and from them its marginals (μ, ν) under q. No engine knows which
+kind it is.
 """
 
 from abc import abstractmethod
-from collections.abc import Callable
+from typing import NamedTuple
 
 import equinox as eqx
 from jaxtyping import Array, Float
 
 from gpclf.gaussian import Moments
+from gpclf.kernels import Kernel
 from gpclf.linalg import quadratic_forms
 
 Rows = Float[Array, "B D"]
-Features = tuple[Float[Array, "B M"], Float[Array, "B"]]
+
+
+class Features(NamedTuple):
+    """What the kernel makes of rows: a(x) = L⁻¹k(Z, x), and k(x, x)."""
+
+    A: Float[Array, "*C B M"]
+    diagonal: Float[Array, "*C B"]
 
 
 class Inputs(eqx.Module):
     """From rows to the marginals of one latent function."""
 
     @abstractmethod
-    def project(
-        self, features: Callable[[Rows], Features], q: Moments, X: Rows
+    def features(
+        self, kernel: Kernel, Z: Float[Array, "M D"], whitening: Float[Array, "M M"], X: Rows
+    ) -> Features:
+        """The features of the rows X."""
+
+    @abstractmethod
+    def marginals(
+        self, features: Features, q: Moments
     ) -> tuple[Float[Array, "B"], Float[Array, "B"]]:
-        """μ and ν of the rows X under q, `features` giving (a(x), k(x, x))."""
+        """μ and ν of the rows under q."""
 
 
 class Exact(Inputs):
-    """x is what was measured: μ = aᵀm, ν = k(x, x) − aᵀa + aᵀSa."""
+    """x is what was measured: μ = aᵀm, ν = k(x, x) − aᵀa + aᵀSa (MATH §1)."""
 
-    def project(
-        self, features: Callable[[Rows], Features], q: Moments, X: Rows
+    def features(
+        self, kernel: Kernel, Z: Float[Array, "M D"], whitening: Float[Array, "M M"], X: Rows
+    ) -> Features:
+        """One product for the kernel, one for the whitening."""
+        return Features(kernel.matrix(X, Z) @ whitening.T, kernel.diagonal(X))
+
+    def marginals(
+        self, features: Features, q: Moments
     ) -> tuple[Float[Array, "B"], Float[Array, "B"]]:
-        """MATH §1; the features of rows are shared by all classes, which `vmap` leaves so."""
-        A, diagonal = features(X)
+        """One product: A(S − I)."""
+        A, diagonal = features
         return A @ q.mean, diagonal + quadratic_forms(A, q.excess)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import equinox as eqx
 import jax
+import numpy as np
 from jaxtyping import Array, Float, Int
 
 Scalar = Float[Array, ""]
@@ -20,8 +21,8 @@ Latent = Float[Array, "C"]
 class Sites(NamedTuple):
     """The Gaussian factor exp(λf − ½τf²) that stands for a row in each latent function."""
 
-    precision: Float[Array, "*B C"]  # τ
-    linear: Float[Array, "*B C"]  # λ
+    precision: Float[Array | np.ndarray, "*B C"]  # τ
+    linear: Float[Array | np.ndarray, "*B C"]  # λ
 
 
 class Likelihood(eqx.Module):

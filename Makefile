@@ -32,11 +32,22 @@ test: check ## everything CI asks: check, then all tests but the slow ones
 test-slow: $(VENV)/.dev ## the slow tests
 	$(BIN)/pytest -q -m slow
 
+$(VENV)-gpflow/.done:
+	$(PYTHON) -m venv $(VENV)-gpflow
+	$(VENV)-gpflow/bin/pip install --quiet --disable-pip-version-check gpflow tensorflow-cpu tf-keras scikit-learn
+	@touch $@
+
+bench-accuracy: $(VENV)/.dev ## test NLL on five sets beside the targets; GPCLF_DATA names the folder
+	$(BIN)/python benchmarks/accuracy.py
+
+bench-race: $(VENV)/.dev $(VENV)-gpflow/.done ## seconds to NLL 0.300 on magic, gpclf and GPflow
+	$(BIN)/python benchmarks/race.py --rival-python $(VENV)-gpflow/bin/python
+
 format: $(VENV)/.dev ## rewrite the code in the house format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean: ## remove the environment and build products
-	rm -rf $(VENV) build dist .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-gpflow build dist .pytest_cache .ruff_cache
 
-.PHONY: help demo check test test-slow format clean
+.PHONY: help demo check test test-slow bench-accuracy bench-race format clean

@@ -5,9 +5,9 @@ import inspect
 import pkgutil
 from pathlib import Path
 
-import cases
 import pytest
 
+import cases
 import gpclf
 from gpclf import kernels, likelihoods
 

@@ -1,11 +1,11 @@
 """Laws of the engine, on every likelihood."""
 
-import cases
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import cases
 from gpclf.data import ArrayStream
 from gpclf.gaussian import Natural, moments
 from gpclf.inference import FitError, fit, make_plan
@@ -68,7 +68,8 @@ def test_chunked_equals_whole(name, shared):
     for size in (7, 20, 59):
         parts = visit_all(prepared, settled.q, stream.whole(size), keep_sites=False)
         np.testing.assert_allclose(parts.elbo, whole.elbo, rtol=1e-12)
-        assert whole.statistics is not None and parts.statistics is not None
+        assert whole.statistics is not None
+        assert parts.statistics is not None
         np.testing.assert_allclose(
             parts.statistics.precision, whole.statistics.precision, rtol=1e-10, atol=1e-12
         )
@@ -221,7 +222,8 @@ def test_the_loop_raises_the_bound_and_says_why_it_stopped(optimizer):
     elbo = result.history["elbo"]
     assert elbo[-1] > elbo[0]
     assert np.all(np.diff(result.history["seconds"]) >= 0)
-    assert "hyper-parameters: " in result.stopped and "posterior: " in result.stopped
+    assert "hyper-parameters: " in result.stopped
+    assert "posterior: " in result.stopped
 
 
 def test_numbers_that_are_no_numbers_end_in_one_sentence():

@@ -1,6 +1,5 @@
 """Laws of kernels."""
 
-import cases
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import cases
 from gpclf.kernels import RBF, Linear, Matern52, Product, Sum, kernel_from
 from gpclf.precision import cast
 

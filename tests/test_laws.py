@@ -1,6 +1,7 @@
 """Laws of likelihoods: every one runs on every likelihood of cases.py."""
 
-import cases
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.polynomial.hermite_e import hermegauss
 from scipy import integrate
 from scipy.special import log_expit
 
+import cases
 from gpclf.likelihoods import likelihood_from
 from gpclf.likelihoods.logit import expected_log_sigmoid
 from gpclf.likelihoods.logit_pg import log_two_cosh_half, pg_mean
@@ -86,6 +88,7 @@ def test_gradients_equal_finite_differences(name, draw):
         by_mean, by_variance = _jit(name, "grad bound")(y, mu, nu)
         for c in range(len(mu)):
             for point, gradient, step in ((mu, by_mean, 1e-4), (nu, by_variance, 1e-4 * nu[c])):
+
                 def moved(by, point=point, c=c):
                     there = point.at[c].add(by)
                     return bound(y, there, nu) if point is mu else bound(y, mu, there)
@@ -118,7 +121,7 @@ def _expected_log_prob(likelihood, y, mu, nu):
 
         return sum(
             integrate.quad(integrand, a, b, epsabs=1e-12, limit=200)[0]
-            for a, b in zip(edges[:-1], edges[1:], strict=True)
+            for a, b in itertools.pairwise(edges)
         )
     x, w = hermegauss(16)
     grid = np.stack(np.meshgrid(*[x] * len(mu), indexing="ij"), -1).reshape(-1, len(mu))
@@ -167,7 +170,7 @@ def test_at_zero_variance_probabilities_are_the_likelihood(name, draw):
 @given(draw=GRID)
 def test_probabilities_are_the_expected_likelihood(name, draw):
     with jax.enable_x64(True):
-        likelihood, _, mu, nu = _case(name, draw)
+        _likelihood, _, mu, nu = _case(name, draw)
         mu, nu = jnp.clip(mu, -6, 6), jnp.minimum(nu, 2.0)
         x, w = hermegauss(24 if len(mu) > 1 else 200)
         grid = np.stack(np.meshgrid(*[x] * len(mu), indexing="ij"), -1).reshape(-1, len(mu))

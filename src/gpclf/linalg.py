@@ -9,8 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-from scipy.linalg import lapack
+from scipy.linalg import get_lapack_funcs
 from threadpoolctl import threadpool_limits
+
 
 def one_thread():
     """A scope in which BLAS keeps to one thread.
@@ -20,6 +21,8 @@ def one_thread():
     """
     return threadpool_limits(limits=1, user_api="blas")
 
+
+_potrf, _trtri = get_lapack_funcs(("potrf", "trtri"), dtype=np.float64)
 
 GROWTH = 10.0
 LARGEST_JITTER = 0.1
@@ -44,13 +47,13 @@ def cholesky(K: Matrix, jitter: float) -> tuple[Matrix, float]:
 
 def plain_cholesky(K: Matrix) -> Matrix | None:
     """The lower factor of K, or None if K is not positive definite."""
-    factor, info = lapack.dpotrf(K, lower=1, clean=1)
+    factor, info = _potrf(K, lower=1, clean=1)
     return factor if info == 0 and np.isfinite(factor[-1, -1]) else None
 
 
 def lower_inverse(L: Matrix) -> Matrix:
     """The inverse of a lower triangular matrix: once a step, so that rows meet only products."""
-    return lapack.dtrtri(L, lower=1)[0]
+    return _trtri(L, lower=1)[0]
 
 
 def lower_inverse_pullback(inverse: Matrix, by_inverse: Matrix) -> Matrix:

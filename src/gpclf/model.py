@@ -62,9 +62,7 @@ class Prepared(eqx.Module):
         axis = None if self.model.shared else 0
         return jax.vmap(one, in_axes=(axis, 0), out_axes=1)(features, q)
 
-    def bounds(
-        self, y: Int[Array, "B"], mu: Marginals, nu: Marginals
-    ) -> Float[Array, "B"]:
+    def bounds(self, y: Int[Array, "B"], mu: Marginals, nu: Marginals) -> Float[Array, "B"]:
         """ℓ of every row."""
         return jax.vmap(self.model.likelihood.bound)(y, mu, nu)
 
@@ -98,9 +96,7 @@ def prepare(
     return Prepared(model, Z, whitening), max(used for _, used in factors)
 
 
-def prepare_pullback(
-    prepared: Prepared, by: Prepared
-) -> tuple[Model, Float[np.ndarray, "*G M D"]]:
+def prepare_pullback(prepared: Prepared, by: Prepared) -> tuple[Model, Float[np.ndarray, "*G M D"]]:
     """The gradient by (model, Z) of something whose gradient by `prepare`'s result is `by`."""
     W, by_W = np.asarray(prepared.whitening), np.asarray(by.whitening)
     if prepared.model.shared:

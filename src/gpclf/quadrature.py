@@ -1,4 +1,4 @@
-"""Gaussian expectations by fixed rules: deterministic, and a row's value depends on that row alone."""
+"""Gaussian expectations by fixed rules: deterministic, each row on its own."""
 
 import math
 

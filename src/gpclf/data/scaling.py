@@ -25,7 +25,7 @@ class Scaling(NamedTuple):
         relative = rows / unit
         centre = weight @ relative
         spread = np.sqrt(weight @ (relative - centre) ** 2)
-        spread = np.where(spread > 1e-12, spread, np.inf)  # of its largest entry: no more than noise
+        spread = np.where(spread > 1e-12, spread, np.inf)  # rounding is no spread
         return cls(centre * unit, spread * unit)
 
     def forward(self, X: np.ndarray) -> np.ndarray:

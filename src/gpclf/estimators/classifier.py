@@ -1,8 +1,10 @@
 """GPClassifier: Gaussian process classification behind scikit-learn's interface."""
 
 import time
+from collections.abc import Callable
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -16,8 +18,8 @@ from gpclf.estimators.validation import check_finite, check_parameters
 from gpclf.inference.loop import Progress, Result, fit
 from gpclf.inference.plan import make_plan
 from gpclf.inputs import Exact
-from gpclf.kernels import RBF, kernel_from
-from gpclf.likelihoods import likelihood_from
+from gpclf.kernels import Kernel, kernel_from
+from gpclf.likelihoods import Likelihood, likelihood_from
 from gpclf.model import Model, one_per_function
 from gpclf.posterior import freeze
 from gpclf.precision import cast, double_precision, row_dtype
@@ -102,22 +104,22 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        likelihood="auto",
-        kernel=None,
-        n_inducing="auto",
-        inference="auto",
-        input_noise=None,
-        max_epochs="auto",
-        batch_size="auto",
-        class_weight=None,
-        warm_start=False,
-        random_state=None,
-        verbose=0,
-        optimizer="auto",
-        share_kernel=True,
-        precision="mixed",
-        tol=1e-4,
-        callback=None,
+        likelihood: str | Likelihood = "auto",
+        kernel: str | Kernel | None = None,
+        n_inducing: int | str | None = "auto",
+        inference: str = "auto",
+        input_noise: str | None = None,
+        max_epochs: int | str = "auto",
+        batch_size: int | str = "auto",
+        class_weight: dict | str | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+        optimizer: str | None = "auto",
+        share_kernel: bool = True,
+        precision: Any = "mixed",
+        tol: float = 1e-4,
+        callback: Callable[[Snapshot], None] | None = None,
     ):
         self.likelihood = likelihood
         self.kernel = kernel
@@ -173,11 +175,11 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
         if again:
             theta, start = self._theta, self._q
         else:
-            count = self.n_inducing
+            count: Any = self.n_inducing
             if count == "auto":
                 count = inducing.auto_count(len(X), X.shape[1], len(classes))
             Z = inducing.choose(X, count, rng)
-            kernel = RBF() if self.kernel is None else kernel_from(self.kernel)
+            kernel = kernel_from("rbf" if self.kernel is None else self.kernel)
             kernel = kernel.started(inducing.median_distance(X, rng), X.shape[1])
             if not self.share_kernel:
                 kernel, Z = one_per_function((kernel, Z), n_latent)
@@ -225,14 +227,12 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
         self.jitter_ = result.jitter
         self.kernel_ = posterior.prepared.model.kernel
         self.likelihood_ = posterior.prepared.model.likelihood
-        self.inducing_points_ = self._scaling.backward(posterior.prepared.Z)
+        self.inducing_points_ = self._scaling.backward(np.asarray(posterior.prepared.Z))
         self.relevance_ = self._relevance()
 
     def _relevance(self) -> np.ndarray:
-        import jax
-
         def one(kernel):
-            return kernel.relevance(self.n_features_in_)
+            return kernel.relevance(len(self._scaling.centre))
 
         kernel = self.kernel_
         raw = one(kernel) if self.share_kernel else jnp.mean(jax.vmap(one)(kernel), axis=0)
@@ -250,7 +250,7 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
         return log_probabilities(self.posterior_, self._rows(X))
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities in the order of `classes_`, latent variance integrated out: (N, C)."""
+        """Class probabilities (N, C) in the order of `classes_`, latent variance integrated out."""
         return np.exp(self.predict_log_proba(X))
 
     def predict(self, X: Any) -> np.ndarray:

@@ -1,6 +1,6 @@
 """Every complaint about parameters and rows, one sentence each, before any work is done."""
 
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ def check_parameters(parameters: dict[str, Any]) -> None:
     _count(parameters, "n_inducing", least=1, also=("auto", None))
     _count(parameters, "max_epochs", least=1, also=("auto",))
     _count(parameters, "batch_size", least=1, also=("auto",))
-    if not (np.isscalar(parameters["tol"]) and parameters["tol"] > 0):
+    if not (isinstance(parameters["tol"], Real) and float(parameters["tol"]) > 0):
         raise ValueError(f"tol must be a positive number, got {parameters['tol']!r}.")
 
 

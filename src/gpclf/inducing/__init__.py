@@ -1,6 +1,7 @@
 """Where the inducing points Z start, how many, and the distances that set the first lengthscale."""
 
 import warnings
+from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import pdist
@@ -39,9 +40,9 @@ def choose(X: np.ndarray, count: int | None, rng: np.random.Generator) -> np.nda
     first, _ = kmeans_plusplus(distinct, count, random_state=seed, n_local_trials=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        means = MiniBatchKMeans(
-            count, init=first, n_init=1, max_iter=3, batch_size=2048, random_state=seed
-        ).fit(X)
+        refine: Any = MiniBatchKMeans
+        means = refine(count, init=first, n_init=1, max_iter=3, batch_size=2048, random_state=seed)
+        means.fit(X)
     return np.unique(means.cluster_centers_, axis=0)
 
 

@@ -9,7 +9,7 @@ and its gradient exactly, about 4C + 5 products of size N·M².
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -90,8 +90,11 @@ def lbfgs(
     evaluations: int,
     jitter: float,
     on_evaluation: Callable[[float, Theta, Natural], None],
-) -> tuple[Theta, Natural, float]:
-    """The best θ of at most `evaluations` evaluations of the dual bound, its q and its ELBO."""
+) -> tuple[Theta, Natural | None, float]:
+    """The best θ of at most `evaluations` evaluations of the dual bound, its q and its ELBO.
+
+    No q where none of them was a number.
+    """
     leaves, structure = jax.tree.flatten(theta)
     first = _flat(leaves)
     reach = np.full_like(first, LOG_REACH)
@@ -127,11 +130,14 @@ def lbfgs(
     return best[1], best[2], best[0]
 
 
+def adam_start(theta: Any) -> Any:
+    """Adam's memory before its first step."""
+    return optax.scale_by_adam().init(theta)
 
 
 @jax.jit
-def _adam_update(theta: Theta, gradient: Theta, state, rate):
-    updates, state = optax.scale_by_adam().update(gradient, state)
+def _adam_update(theta: Any, by_theta: Any, state: Any, rate: Any) -> Any:
+    updates, state = optax.scale_by_adam().update(by_theta, state)
     moved = jax.tree.map(lambda leaf, update: leaf + rate * update, theta, updates)
     return moved, state
 

@@ -1,4 +1,4 @@
-"""The one loop: hyper-parameters, then the posterior over all rows, then a reason to have stopped."""
+"""The one loop: hyper-parameters, then the posterior over all rows, and why it stopped."""
 
 import itertools
 import time
@@ -7,12 +7,11 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jaxtyping import Array, Float
 
 from gpclf.data import ArrayStream, Chunk
 from gpclf.gaussian import Natural, moments
-from gpclf.inference.hyper import Theta, lbfgs, stochastic_hyper_step
+from gpclf.inference.hyper import Theta, adam_start, lbfgs, stochastic_hyper_step
 from gpclf.inference.natural import climb, stochastic_step
 from gpclf.inference.plan import Plan
 from gpclf.inference.sites import visit
@@ -24,6 +23,12 @@ from gpclf.model import Model, prepare
 # Coarse to fine: the first evaluations gain the most, and few rows are enough to tell them the way.
 ROUNDS = ((2048, 5, 10), (2048, 3, 10), (8192, 5, 15), (8192, 3, 20))
 ADAM_RATE = 0.01
+
+
+NOT_A_NUMBER = (
+    "The ELBO is not a number from the first step on; try fewer inducing points, a larger "
+    'lengthscale, or precision="double".'
+)
 
 
 class FitError(ArithmeticError):
@@ -94,7 +99,12 @@ def _no_sites(chunks: list[Chunk], n_latent: int) -> list[Sites]:
 
 
 def _by_lbfgs(
-    theta: Theta, q: Natural, stream: ArrayStream, plan: Plan, rng: np.random.Generator, log: _Journal
+    theta: Theta,
+    q: Natural,
+    stream: ArrayStream,
+    plan: Plan,
+    rng: np.random.Generator,
+    log: _Journal,
 ) -> tuple[Theta, Natural, str]:
     """Rounds of closed-form steps on q and L-BFGS on the dual bound, until a round gains little."""
     done, before, stopped = 0, -np.inf, "evaluation limit"
@@ -123,7 +133,7 @@ def _by_lbfgs(
         assert climbed.held is not None
         held, rate = climbed.held, climbed.rate
         count = itertools.count(done + 1)
-        theta, q, elbo = lbfgs(
+        theta, better, elbo = lbfgs(
             theta,
             held,
             chunks,
@@ -133,6 +143,9 @@ def _by_lbfgs(
                 "hyper-parameters", elbo / n, next(c) / plan.evaluations, theta, q
             ),
         )
+        if better is None:
+            raise FitError(NOT_A_NUMBER)
+        q = better
         done += evaluations
         if seen == ROUNDS[-1][0] and elbo - before < 10 * plan.tolerance * total:
             stopped = "converged"
@@ -147,11 +160,16 @@ def _slack(plan: Plan, total: float) -> float:
 
 
 def _stochastic(
-    theta: Theta, q: Natural, stream: ArrayStream, plan: Plan, rng: np.random.Generator, log: _Journal
+    theta: Theta,
+    q: Natural,
+    stream: ArrayStream,
+    plan: Plan,
+    rng: np.random.Generator,
+    log: _Journal,
 ) -> tuple[Theta, Natural, float, str]:
     """Epochs of natural steps on batches, with Adam on θ beside them where the plan says so."""
     total = float(stream.weight.sum())
-    state = optax.scale_by_adam().init(theta)
+    state = adam_start(theta)
     prepared, _ = prepare(*theta, plan.jitter)
     before, step, elbo = -np.inf, 0, -np.inf
     for epoch in range(plan.max_epochs):
@@ -161,7 +179,13 @@ def _stochastic(
             step += 1
             if plan.optimizer == "adam":
                 theta, q, state, estimate = stochastic_hyper_step(
-                    theta, q, state, chunk, q_rate=max(rate, 0.02), rate=ADAM_RATE, jitter=plan.jitter
+                    theta,
+                    q,
+                    state,
+                    chunk,
+                    q_rate=max(rate, 0.02),
+                    rate=ADAM_RATE,
+                    jitter=plan.jitter,
                 )
             else:
                 m, kl = moments(q)
@@ -222,9 +246,6 @@ def _fit(model, Z, stream, n_latent, plan, rng, report, start, began) -> Result:
         theta, q, elbo, why = _stochastic(theta, q, stream, plan, rng, log)
         jitter = prepare(*theta, plan.jitter)[1]
     if not np.isfinite(elbo):
-        raise FitError(
-            "The ELBO is not a number from the first step on; try fewer inducing points, a larger "
-            'lengthscale, or precision="double".'
-        )
+        raise FitError(NOT_A_NUMBER)
     reasons = f"hyper-parameters: {stopped}; posterior: {why}"
     return Result(theta, q, elbo, log.history(), reasons, float(jitter))

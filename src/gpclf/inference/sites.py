@@ -22,10 +22,10 @@ from gpclf.precision import cast
 class Statistics(NamedTuple):
     """Sums over rows: s Σ wℓ, and the natural parameters s Σ wλa, s Σ wτaaᵀ of their sites."""
 
-    bound: Float[Array, ""] | float
+    bound: Float[Array | np.ndarray, ""]
     linear: Float[Array | np.ndarray, "C M"]
     precision: Float[Array | np.ndarray, "C M M"]
-    not_finite: Int[Array, ""] | int  # rows whose sites are not numbers
+    not_finite: Int[Array | np.ndarray, ""]  # rows whose sites are not numbers
 
     def target(self) -> Natural:
         """The sites times the prior N(0, I): where a full closed-form step goes."""

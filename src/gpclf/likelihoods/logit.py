@@ -28,7 +28,7 @@ def _expected_ramp(x: Float[Array, "*s"], sd: Scalar | float) -> Float[Array, "*
 
 
 def expected_log_sigmoid(mean: Scalar, variance: Scalar) -> Scalar:
-    """E log σ(f) for f ~ N(mean, variance); its derivatives are expectations too (Bonnet, Price)."""
+    """E log σ(f), f ~ N(mean, variance); its derivatives are expectations too (Bonnet, Price)."""
     return _expected_log_sigmoid(mean, variance)
 
 

@@ -30,7 +30,7 @@ def pg_mean(c_squared: Float[Array, "*s"]) -> Float[Array, "*s"]:
 
 
 class LogitPG(Logit):
-    """The logit likelihood under the Pólya-Gamma bound: a looser bound than `logit`, no quadrature."""
+    """The logit likelihood under the Pólya-Gamma bound: looser than `logit`, no quadrature."""
 
     def bound(self, y: Label, mu: Latent, nu: Latent) -> Scalar:
         """yμ/2 − log 2cosh(c/2), c² = μ² + ν."""

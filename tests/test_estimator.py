@@ -1,0 +1,300 @@
+"""The estimator as a user meets it: good data, bad data, and JAX left as it was."""
+
+import copy
+import pickle
+import subprocess
+import sys
+
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_iris, make_moons
+
+from gpclf import GPClassifier
+
+QUICK = {"n_inducing": 15, "max_epochs": 8, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, y = load_iris(return_X_y=True)
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def moons():
+    return make_moons(120, noise=0.2, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def fitted(iris):
+    return GPClassifier(**QUICK).fit(*iris)
+
+
+def test_it_learns_and_says_what_it_learned(fitted, iris):
+    X, y = iris
+    assert fitted.score(X, y) > 0.95
+    assert fitted.inducing_points_.shape == (15, 4)
+    assert np.all(fitted.inducing_points_ > X.min(axis=0) - 3 * X.std(axis=0))
+    np.testing.assert_allclose(fitted.relevance_.sum(), 1)
+    assert np.isfinite(fitted.elbo_)
+    assert fitted.elbo_ < 0
+    lengths = {len(values) for values in fitted.history_.values()}
+    assert len(lengths) == 1
+    assert lengths.pop() > 3
+    assert "lengthscale" in repr(fitted.kernel_)
+
+
+def test_probabilities_sum_to_one_and_agree_with_the_rest(fitted, iris):
+    X, _ = iris
+    probabilities = fitted.predict_proba(X)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-12)
+    np.testing.assert_allclose(np.log(probabilities), fitted.predict_log_proba(X), rtol=1e-9)
+    assert np.array_equal(fitted.predict(X), fitted.classes_[probabilities.argmax(axis=1)])
+
+
+def test_a_row_does_not_depend_on_the_others_or_their_order(fitted, iris):
+    X, _ = iris
+    whole = fitted.predict_proba(X)
+    order = np.random.default_rng(0).permutation(len(X))
+    np.testing.assert_allclose(fitted.predict_proba(X[order]), whole[order], rtol=1e-5, atol=1e-7)
+    alone = np.concatenate([fitted.predict_proba(X[i : i + 1]) for i in (0, 70, 149)])
+    np.testing.assert_allclose(alone, whole[[0, 70, 149]], rtol=1e-5, atol=1e-7)
+    many = fitted.predict_proba(np.tile(X, (20, 1)))
+    np.testing.assert_allclose(many[:150], whole, rtol=1e-4, atol=1e-6)
+
+
+def test_the_same_seed_gives_the_same_result(iris):
+    first, second = (GPClassifier(**QUICK).fit(*iris).predict_proba(iris[0]) for _ in range(2))
+    assert np.array_equal(first, second)
+
+
+def test_units_do_not_matter(fitted, iris):
+    X, y = iris
+    scale, shift = np.array([1e12, 1e-12, 1.0, 250.0]), np.array([0.0, 1.0, -4e3, 7.0])
+    other = GPClassifier(**QUICK).fit(X * scale + shift * scale, y)
+    agree = other.predict_proba(X * scale + shift * scale)
+    np.testing.assert_allclose(agree, fitted.predict_proba(X), atol=0.02)
+
+
+@pytest.mark.parametrize("kind", [str, bool, object])
+def test_labels_of_any_type(moons, kind):
+    X, y = moons
+    labels = np.array(["no", "yes"])[y] if kind is str else y.astype(kind)
+    clf = GPClassifier(**QUICK).fit(X, labels)
+    assert set(np.unique(clf.predict(X))) <= set(np.unique(labels))
+    assert clf.score(X, labels) > 0.9
+
+
+def test_frames_keep_their_names(iris):
+    X, y = iris
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    clf = GPClassifier(**QUICK).fit(frame, y)
+    assert list(clf.feature_names_in_) == list("abcd")
+    frame.loc[3, "c"] = np.nan
+    with pytest.raises(ValueError, match="NaN in row 3, column 'c'"):
+        clf.predict(frame)
+
+
+def test_weights_of_two_are_rows_twice(moons):
+    X, y = moons
+    settings = {"n_inducing": None, "optimizer": None, "precision": "double", "tol": 1e-10}
+    weight = 1.0 + (np.arange(len(y)) % 3 == 0)
+    twice = np.repeat(np.arange(len(y)), weight.astype(int))
+    weighted = GPClassifier(**settings, random_state=0, kernel="rbf").fit(X, y, weight)
+    repeated = GPClassifier(**settings, random_state=0, kernel="rbf").fit(X[twice], y[twice])
+    # the median distance of the rows differs: give both the same kernel
+    kernel = weighted.kernel_
+    weighted = GPClassifier(kernel, **settings).set_params(kernel=kernel, likelihood="auto")
+    weighted.fit(X, y, weight)
+    repeated = clone(weighted).fit(X[twice], y[twice])
+    np.testing.assert_allclose(weighted.elbo_, repeated.elbo_, rtol=1e-6)
+
+
+def test_class_weight_moves_the_boundary(moons):
+    X, y = moons
+    plain = GPClassifier(**QUICK).fit(X, y).predict(X).sum()
+    heavy = GPClassifier(**QUICK, class_weight={0: 1, 1: 20}).fit(X, y).predict(X).sum()
+    assert heavy > plain
+
+
+def test_one_kernel_per_class(iris):
+    clf = GPClassifier(**QUICK, share_kernel=False).fit(*iris)
+    assert clf.inducing_points_.shape == (3, 15, 4)
+    assert clf.kernel_.log_lengthscale.shape == (3, 4)
+    assert clf.score(*iris) > 0.95
+    np.testing.assert_allclose(clf.relevance_.sum(), 1)
+
+
+def test_warm_start_goes_on(moons):
+    clf = GPClassifier(**QUICK, warm_start=True).fit(*moons)
+    first = clf.elbo_
+    assert clf.fit(*moons).elbo_ >= first - 1e-3 * abs(first)
+    assert len(clf.history_["elbo"]) > 0
+
+
+@pytest.mark.parametrize("optimizer", ["adam", None])
+def test_other_optimizers(moons, optimizer):
+    X, y = moons
+    clf = GPClassifier(n_inducing=15, optimizer=optimizer, random_state=0, max_epochs=15)
+    assert clf.fit(X, y).score(X, y) > 0.85
+
+
+def test_stochastic_steps_come_near_the_full_batch(moons):
+    X, y = moons
+    settings = {"n_inducing": 15, "optimizer": None, "random_state": 0}
+    full = GPClassifier(**settings).fit(X, y)
+    batches = GPClassifier(**settings, batch_size=30, max_epochs=40).fit(X, y)
+    np.testing.assert_allclose(batches.predict_proba(X), full.predict_proba(X), atol=0.08)
+
+
+def test_callback_sees_the_fit_and_its_time_does_not_count(moons):
+    X, y = moons
+    seen = []
+
+    def callback(snapshot):
+        seen.append((snapshot.seconds, snapshot.predict_log_proba(X)))
+
+    clf = GPClassifier(**QUICK, callback=callback).fit(X, y)
+    assert len(seen) == len(clf.history_["seconds"])
+    np.testing.assert_allclose(seen[-1][1], clf.predict_log_proba(X), atol=1e-4)
+
+
+def test_a_fitted_classifier_can_be_copied_pickled_and_cloned(fitted, iris):
+    X, _ = iris
+    whole = fitted.predict_proba(X)
+    for other in (pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted)):
+        assert np.array_equal(other.predict_proba(X), whole)
+    assert not hasattr(clone(fitted), "classes_")
+
+
+def test_jax_is_left_as_it_was(fitted):
+    assert jnp.array(1.0).dtype == jnp.float32
+    code = (
+        "import gpclf, jax.numpy as jnp, numpy as np; print(jnp.array(1.0).dtype);"
+        "gpclf.GPClassifier(n_inducing=4, max_epochs=2).fit(np.eye(8), np.arange(8) % 2);"
+        "print(jnp.array(1.0).dtype)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True
+    )
+    assert done.stdout.split() == ["float32", "float32"], done.stderr
+    assert done.stderr == ""
+
+
+def test_nothing_is_compiled_again(moons):
+    """A second fit of the same shapes, and predictions of other lengths, trace nothing."""
+    import jax.monitoring
+
+    X, y = moons
+    clf = GPClassifier(**QUICK).fit(X, y)
+    clf.predict_proba(X[:3]), clf.predict_proba(X)
+    traces = []
+
+    def listener(event, duration, **_):
+        if "trace" in event:
+            traces.append(event)
+
+    jax.monitoring.register_event_duration_secs_listener(listener)
+    try:
+        GPClassifier(**QUICK).fit(X, y)
+        for rows in (1, 7, 64, 65, 110):
+            clf.predict_proba(X[:rows])
+        assert not traces
+    finally:
+        jax.monitoring.clear_event_listeners()
+
+
+BAD = {
+    "one row per class": (np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]]), [0, 1, 2]),
+    "a constant column": (np.c_[np.arange(20.0), np.full(20, 3.0)], np.arange(20) % 2),
+    "every row twice": (np.repeat(np.arange(10.0), 2)[:, None], np.arange(20) // 10),
+    "wild scales": (
+        np.random.default_rng(0).normal(size=(30, 3)) * [1e12, 1e-12, 1],
+        np.arange(30) % 3,
+    ),
+    "zeros beside heavy tails": (
+        np.c_[np.zeros(40), np.random.default_rng(0).standard_cauchy(40) ** 5],
+        np.arange(40) % 2,
+    ),
+    "two rows": (np.array([[0.0], [1.0]]), [0, 1]),
+    "all rows equal": (np.ones((6, 2)), [0, 1, 0, 1, 0, 1]),
+    "huge": (np.array([[1e300], [-1e300], [1e299], [0.0]]), [0, 1, 0, 1]),
+}
+
+
+@pytest.mark.parametrize("likelihood", ["auto", "logit-pg", "softmax", "softmax-gumbel"])
+@pytest.mark.parametrize("case", sorted(BAD))
+def test_difficult_data_give_finite_probabilities(case, likelihood):
+    X, y = BAD[case]
+    if likelihood == "logit-pg" and len(set(y)) > 2:
+        likelihood = "auto"
+    clf = GPClassifier(likelihood, max_epochs=5, random_state=0).fit(X, y)  # also: N < M
+    probabilities = clf.predict_proba(X)
+    assert np.all(np.isfinite(probabilities))
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-9)
+
+
+X6, Y6 = np.arange(12.0).reshape(6, 2), [0, 1, 0, 1, 0, 1]
+
+
+def _with(row, column, value):
+    X = X6.copy()
+    X[row, column] = value
+    return X
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "sentence"),
+    [
+        (X6, [1] * 6, "y has 1 class only"),
+        (_with(4, 1, np.nan), Y6, "NaN in row 4, column 1"),
+        (_with(2, 0, np.inf), Y6, "infinity in row 2, column 0"),
+        (X6, [0, 1, np.nan, 1, 0, 1], "missing label in row 2"),
+        (X6, ["a", "b", None, "a", "b", "a"], "missing label in row 2"),
+        (X6, [0.5, 1.7, 0.1, 0.2, 0.3, 0.4], "[Cc]ontinuous"),
+        (X6[:1], Y6[:1], "minimum of 2 is required"),
+        (X6, Y6[:5], "inconsistent numbers of samples"),
+    ],
+)
+def test_bad_data_get_one_sentence(X, y, sentence):
+    with pytest.raises(ValueError, match=sentence) as error:
+        GPClassifier().fit(X, y)
+    assert "\n" not in str(error.value).strip()
+
+
+def test_a_wrong_width_at_prediction_gets_one_sentence(fitted):
+    with pytest.raises(ValueError, match="X has 3 features, but GPClassifier is expecting 4"):
+        fitted.predict_proba(np.zeros((2, 3)))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "sentence"),
+    [
+        ({"likelihood": "probit!"}, "no likelihood named 'probit!'"),
+        ({"kernel": "rbff"}, "no kernel named 'rbff'"),
+        ({"kernel": 3}, "kernel must be"),
+        ({"n_inducing": 0}, "n_inducing must be a whole number of at least 1"),
+        ({"n_inducing": 2.5}, "n_inducing must be a whole number"),
+        ({"max_epochs": 0}, "max_epochs must be"),
+        ({"batch_size": "big"}, "batch_size must be"),
+        ({"inference": "power-ep"}, "inference='power-ep' is not available yet"),
+        ({"inference": "magic"}, "inference must be one of"),
+        ({"input_noise": "latent"}, "input_noise='latent' is not available yet"),
+        ({"optimizer": "sgd"}, "optimizer must be one of"),
+        ({"precision": "half"}, "precision must be one of"),
+        ({"tol": 0}, "tol must be"),
+    ],
+)
+def test_bad_parameters_get_one_sentence(parameters, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        GPClassifier(**parameters).fit(X6, Y6)
+
+
+def test_what_is_not_built_yet_says_so():
+    with pytest.raises(ValueError, match="X_std is not available yet"):
+        GPClassifier().fit(X6, Y6, X_std=0.1)
+    with pytest.raises(ValueError, match="Every row of class 1 has weight 0"):
+        GPClassifier().fit(X6, Y6, sample_weight=[1, 0, 1, 0, 1, 0])

@@ -1,9 +1,9 @@
 """Labels, chunks, where they come from and how they are summed."""
 
 from gpclf.data.chunk import Chunk
-from gpclf.data.labels import encode
+from gpclf.data.labels import encode, refuse_missing
 from gpclf.data.reduce import reduce
 from gpclf.data.scaling import Scaling
 from gpclf.data.streams import ArrayStream, Stream
 
-__all__ = ["ArrayStream", "Chunk", "Scaling", "Stream", "encode", "reduce"]
+__all__ = ["ArrayStream", "Chunk", "Scaling", "Stream", "encode", "reduce", "refuse_missing"]

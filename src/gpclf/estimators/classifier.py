@@ -1,7 +1,6 @@
 """GPClassifier: Gaussian process classification behind scikit-learn's interface."""
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -12,14 +11,14 @@ from sklearn.utils import check_random_state, compute_sample_weight
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from gpclf import inducing
-from gpclf.data import ArrayStream, Scaling, encode
+from gpclf.data import ArrayStream, Scaling, encode, refuse_missing
 from gpclf.estimators.progress import shown
 from gpclf.estimators.validation import check_finite, check_parameters
 from gpclf.inference.loop import Progress, Result, fit
 from gpclf.inference.plan import make_plan
 from gpclf.inputs import Exact
-from gpclf.kernels import Kernel, kernel_from
-from gpclf.likelihoods import Likelihood, likelihood_from
+from gpclf.kernels import kernel_from
+from gpclf.likelihoods import likelihood_from
 from gpclf.model import Model, one_per_function
 from gpclf.posterior import freeze
 from gpclf.precision import cast, double_precision, row_dtype
@@ -104,22 +103,22 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        likelihood: str | Likelihood = "auto",
-        kernel: str | Kernel | None = None,
-        n_inducing: int | str | None = "auto",
-        inference: str = "auto",
-        input_noise: str | None = None,
-        max_epochs: int | str = "auto",
-        batch_size: int | str = "auto",
-        class_weight: dict | str | None = None,
-        warm_start: bool = False,
+        likelihood: Any = "auto",
+        kernel: Any = None,
+        n_inducing: Any = "auto",
+        inference: Any = "auto",
+        input_noise: Any = None,
+        max_epochs: Any = "auto",
+        batch_size: Any = "auto",
+        class_weight: Any = None,
+        warm_start: Any = False,
         random_state: Any = None,
-        verbose: int = 0,
-        optimizer: str | None = "auto",
-        share_kernel: bool = True,
+        verbose: Any = 0,
+        optimizer: Any = "auto",
+        share_kernel: Any = True,
         precision: Any = "mixed",
-        tol: float = 1e-4,
-        callback: Callable[[Snapshot], None] | None = None,
+        tol: Any = 1e-4,
+        callback: Any = None,
     ):
         self.likelihood = likelihood
         self.kernel = kernel
@@ -144,6 +143,7 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
         check_parameters(self.get_params(deep=False))
         if X_std is not None:
             raise ValueError("X_std is not available yet: leave it out.")
+        refuse_missing(y)
         X, y = validate_data(
             self, X, y, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=2
         )
@@ -157,7 +157,7 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
             weight *= compute_sample_weight(self.class_weight, y)
         if len(np.unique(index[weight > 0])) < len(classes):
             empty = classes[np.setdiff1d(np.arange(len(classes)), index[weight > 0])[0]]
-            raise ValueError(f"Every row of class {empty!r} has weight 0: drop the class from y.")
+            raise ValueError(f"Every row of class {empty} has weight 0: drop the class from y.")
 
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         used = weight > 0

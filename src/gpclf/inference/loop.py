@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -224,7 +225,7 @@ def fit(
 
 def _fit(model, Z, stream, n_latent, plan, rng, report, start, began) -> Result:
     log = _Journal(report, time.perf_counter() if began is None else began)
-    theta = Theta(model, jnp.asarray(Z))
+    theta = jax.tree.map(jnp.asarray, Theta(model, Z))
     total = float(stream.weight.sum())
     q = Natural.standard(n_latent, Z.shape[-2]) if start is None else start
     stopped = "fixed"

@@ -1,6 +1,7 @@
 """The estimator as a user meets it: good data, bad data, and JAX left as it was."""
 
 import copy
+import os
 import pickle
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris, make_moons
 
 from gpclf import GPClassifier
-from gpclf.kernels import RBF
+from gpclf.kernels import RBF, Linear
 
 QUICK = {"n_inducing": 15, "max_epochs": 8, "random_state": 0}
 
@@ -171,6 +172,34 @@ def test_a_fitted_classifier_can_be_copied_pickled_and_cloned(fitted, iris):
     for other in (pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted)):
         assert np.array_equal(other.predict_proba(X), whole)
     assert not hasattr(clone(fitted), "classes_")
+
+
+def test_a_saved_classifier_predicts_the_same(iris, tmp_path):
+    X, y = iris
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    labels = np.array(["setosa", "versicolor", "virginica"])[y]
+    clf = GPClassifier(kernel=RBF() + Linear(), **QUICK).fit(frame, labels)
+    clf.save(tmp_path / "model.gpclf")
+    other = GPClassifier.load(tmp_path / "model.gpclf")
+    assert np.array_equal(other.predict_proba(frame), clf.predict_proba(frame))
+    assert np.array_equal(other.classes_, clf.classes_)
+    assert list(other.feature_names_in_) == list("abcd")
+    assert repr(other.kernel_) == repr(clf.kernel_)
+    assert other.get_params()["max_epochs"] == QUICK["max_epochs"]
+    assert os.listdir(tmp_path) == ["model.gpclf"]
+
+
+def test_what_is_no_model_file_gets_one_sentence(fitted, tmp_path):
+    path = tmp_path / "model.gpclf"
+    fitted.save(path)
+    content = path.read_bytes()
+    for broken in (content[: len(content) // 2], b"", b"\x80\x04pickle", content[:100]):
+        path.write_bytes(broken)
+        with pytest.raises(ValueError, match="damaged or no model file"):
+            GPClassifier.load(path)
+    path.write_bytes(content.replace(b'\\"format\\": 1', b'\\"format\\": 9'))
+    with pytest.raises(ValueError, match="has format 9, but this version of gpclf reads 1"):
+        GPClassifier.load(path)
 
 
 def test_jax_is_left_as_it_was(fitted):

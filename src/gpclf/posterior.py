@@ -10,6 +10,7 @@ from gpclf.gaussian import Moments, Natural, moments
 from gpclf.inference.hyper import Theta
 from gpclf.model import Prepared, prepare
 from gpclf.precision import double_precision
+from gpclf.storage import describe, restore
 
 
 class Posterior(eqx.Module):
@@ -26,6 +27,21 @@ class Posterior(eqx.Module):
     def n_latent(self) -> int:
         """The number of latent functions."""
         return self.q.mean.shape[0]
+
+
+def parts(posterior: Posterior, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    """A posterior as JSON, its arrays put into `arrays`."""
+    return {
+        "prepared": describe(posterior.prepared, arrays),
+        "q": describe(posterior.q, arrays),
+        "row_dtype": posterior.row_dtype,
+    }
+
+
+def from_parts(description: dict[str, Any], arrays: dict[str, np.ndarray]) -> Posterior:
+    """The posterior that `parts` described."""
+    prepared, q = (restore(description[name], arrays) for name in ("prepared", "q"))
+    return Posterior(prepared, q, description["row_dtype"])
 
 
 @double_precision

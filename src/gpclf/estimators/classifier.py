@@ -1,5 +1,6 @@
 """GPClassifier: Gaussian process classification behind scikit-learn's interface."""
 
+import os
 import time
 from typing import Any
 
@@ -12,6 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from gpclf import inducing
 from gpclf.data import ArrayStream, Scaling, encode, refuse_missing
+from gpclf.estimators import storage
 from gpclf.estimators.progress import shown
 from gpclf.estimators.validation import check_finite, check_parameters
 from gpclf.inference.loop import Progress, Result, fit
@@ -261,3 +263,13 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
         """Mean and variance of the latent functions: (N,) with one function, else (N, C)."""
         mean, variance = latent_marginals(self.posterior_, self._rows(X))
         return (mean[:, 0], variance[:, 0]) if mean.shape[1] == 1 else (mean, variance)
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write the fitted classifier as one file, without pickle: safe to open from a stranger."""
+        check_is_fitted(self, "posterior_")
+        storage.save(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike) -> "GPClassifier":
+        """Read what `save` wrote."""
+        return storage.load(cls, path)

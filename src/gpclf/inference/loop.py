@@ -225,7 +225,7 @@ def fit(
 
 def _fit(model, Z, stream, n_latent, plan, rng, report, start, began) -> Result:
     log = _Journal(report, time.perf_counter() if began is None else began)
-    theta = jax.tree.map(jnp.asarray, Theta(model, Z))
+    theta = Theta(jax.tree.map(jnp.asarray, model), jnp.asarray(Z))
     total = float(stream.weight.sum())
     q = Natural.standard(n_latent, Z.shape[-2]) if start is None else start
     stopped = "fixed"

@@ -117,6 +117,15 @@ def test_weights_of_two_are_rows_twice(moons, likelihood):
     np.testing.assert_allclose(weighted, clone(clf).fit(X[twice], y[twice]).elbo_, rtol=1e-6)
 
 
+@pytest.mark.parametrize("optimizer", ["lbfgs", "adam"])
+def test_the_full_process_keeps_its_points_at_the_rows(moons, optimizer):
+    X, y = moons
+    clf = GPClassifier(n_inducing=None, max_epochs=4, optimizer=optimizer).fit(X, y)
+    start = GPClassifier(n_inducing=None, max_epochs=4, optimizer=None).fit(X, y)
+    np.testing.assert_allclose(clf.inducing_points_, np.unique(X, axis=0), atol=1e-9)
+    assert repr(clf.kernel_) != repr(start.kernel_)
+
+
 def test_class_weight_moves_the_boundary(moons):
     X, y = moons
     plain = GPClassifier(**QUICK).fit(X, y).predict(X).sum()

@@ -16,8 +16,8 @@ from threadpoolctl import threadpool_limits
 def one_thread():
     """A scope in which BLAS keeps to one thread.
 
-    Beside XLA's own threads a second pool fights for the same cores: measured on two of them,
-    factorising a 200×200 matrix takes 66 ms instead of 1.
+    Beside XLA's own threads a second pool fights for the same cores; on two of them small
+    factorisations then take many times as long as alone.
     """
     return threadpool_limits(limits=1, user_api="blas")
 

@@ -196,6 +196,7 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
             batch_size=self.batch_size,
             tolerance=self.tol,
             dtype=dtype,
+            move_points=self.n_inducing is not None,
         )
         stream = ArrayStream(X.astype(dtype), index, weight.astype(dtype))
         self._scaling = scaling

@@ -89,6 +89,7 @@ def lbfgs(
     *,
     evaluations: int,
     jitter: float,
+    move_points: bool,
     on_evaluation: Callable[[float, Theta, Natural], None],
 ) -> tuple[Theta, Natural | None, float]:
     """The best θ of at most `evaluations` evaluations of the dual bound, its q and its ELBO.
@@ -98,7 +99,7 @@ def lbfgs(
     leaves, structure = jax.tree.flatten(theta)
     first = _flat(leaves)
     reach = np.full_like(first, LOG_REACH)
-    reach[-theta.Z.size :] = np.inf  # Z comes last
+    reach[-theta.Z.size :] = np.inf if move_points else 0.0  # Z comes last
     rows = float(sum(np.asarray(chunk.weight).sum() for chunk in chunks))
     best: list = [-np.inf, theta, None]
     left = evaluations
@@ -143,7 +144,15 @@ def _adam_update(theta: Any, by_theta: Any, state: Any, rate: Any) -> Any:
 
 
 def stochastic_hyper_step(
-    theta: Theta, q: Natural, state, chunk: Chunk, *, q_rate: float, rate: float, jitter: float
+    theta: Theta,
+    q: Natural,
+    state,
+    chunk: Chunk,
+    *,
+    q_rate: float,
+    rate: float,
+    jitter: float,
+    move_points: bool,
 ) -> tuple[Theta, Natural, object, float]:
     """One batch moves q by a natural step and θ by Adam; also the batch's estimate of the ELBO."""
     prepared, _ = prepare(*theta, jitter)
@@ -153,5 +162,7 @@ def stochastic_hyper_step(
     nothing = jax.tree.map(np.zeros_like, q)  # q is held: nothing reaches θ through it
     by_prepared = gradient(prepared, seen.by_features, nothing, seen.sites, chunk)
     by_theta = _by_theta(prepared, by_prepared, seen.by_likelihood)
+    if not move_points:
+        by_theta = by_theta._replace(Z=np.zeros_like(by_theta.Z))
     theta, state = _adam_update(theta, by_theta, state, rate)
     return theta, q, state, float(seen.bound) - kl

@@ -140,6 +140,7 @@ def _by_lbfgs(
             chunks,
             evaluations=evaluations,
             jitter=plan.jitter,
+            move_points=plan.move_points,
             on_evaluation=lambda elbo, theta, q, n=total, c=count: log.note(
                 "hyper-parameters", elbo / n, next(c) / plan.evaluations, theta, q
             ),
@@ -187,6 +188,7 @@ def _stochastic(
                     q_rate=max(rate, 0.02),
                     rate=ADAM_RATE,
                     jitter=plan.jitter,
+                    move_points=plan.move_points,
                 )
             else:
                 m, kl = moments(q)

@@ -22,6 +22,7 @@ class Plan(NamedTuple):
     max_epochs: int  # of stochastic steps, or full-batch steps
     tolerance: float  # nats per row below which a step or round has converged
     jitter: float
+    move_points: bool  # Z is learned with the kernel; not for the full process, where Z is X
     dtype: np.dtype
 
 
@@ -35,6 +36,7 @@ def make_plan(
     batch_size: int | str,
     tolerance: float,
     dtype: np.dtype,
+    move_points: bool = True,
 ) -> Plan:
     """The stated rules behind "auto".
 
@@ -57,5 +59,6 @@ def make_plan(
         max_epochs=epochs if max_epochs == "auto" else int(max_epochs),
         tolerance=tolerance,
         jitter=1e-6 if dtype == np.float32 else 1e-9,
+        move_points=move_points,
         dtype=dtype,
     )

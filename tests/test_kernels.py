@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cases
-from gpclf.kernels import RBF, Linear, Matern52, Product, Sum, kernel_from
+from gpclf.kernels import RBF, Linear, Matern52, Product, Sum, default_kernel, kernel_from
 from gpclf.precision import cast
 
 ALL = pytest.mark.parametrize("name", sorted(cases.KERNELS))
@@ -66,6 +66,11 @@ def test_names_build_sums_of_products():
     assert isinstance(kernel.right, Product)
     assert isinstance(kernel.right.left, Linear)
     assert isinstance(kernel.right.right, Matern52)
+
+
+def test_few_rows_get_one_lengthscale():
+    assert default_kernel(200, 10).ard
+    assert not default_kernel(199, 10).ard
 
 
 @pytest.mark.parametrize("bad", ["rbff", "", "rbf +", 3, ["rbf"]])

@@ -19,7 +19,7 @@ from gpclf.estimators.validation import check_finite, check_parameters
 from gpclf.inference.loop import Progress, Result, fit
 from gpclf.inference.plan import make_plan
 from gpclf.inputs import Exact
-from gpclf.kernels import kernel_from
+from gpclf.kernels import default_kernel, kernel_from
 from gpclf.likelihoods import likelihood_from
 from gpclf.model import Model, one_per_function
 from gpclf.posterior import freeze
@@ -57,7 +57,8 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
         "auto": "logit" for two classes, "softmax" for more. Names: "logit", "logit-pg",
         "softmax", "softmax-gumbel".
     kernel : None, a name or a Kernel
-        None: RBF with a lengthscale per feature. Names combine with + and *: "rbf + matern52".
+        None: RBF, with a lengthscale per feature if there are at least 20 rows per feature.
+        Names combine with + and *: "rbf + matern52".
     n_inducing : "auto", int or None
         Inducing points. "auto": min(N, 400, 50·D, 20 + 4√N), times √(10/C) above 10 classes.
         None: every row, the full Gaussian process.
@@ -181,7 +182,7 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
             if count == "auto":
                 count = inducing.auto_count(len(X), X.shape[1], len(classes))
             Z = inducing.choose(X, count, rng)
-            kernel = kernel_from("rbf" if self.kernel is None else self.kernel)
+            kernel = default_kernel(*X.shape) if self.kernel is None else kernel_from(self.kernel)
             kernel = kernel.started(inducing.median_distance(X, rng), X.shape[1])
             if not self.share_kernel:
                 kernel, Z = one_per_function((kernel, Z), n_latent)

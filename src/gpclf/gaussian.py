@@ -1,4 +1,4 @@
-"""The Gaussian q(v) over whitened inducing variables v ~ N(0, I), in its two forms (MATH §1-2).
+"""The Gaussian q(v) over whitened inducing variables v ~ N(0, I), in its two forms.
 
 natural: h = S⁻¹m, Λ = S⁻¹. Sites add up here, and the closed-form step is a straight line.
 moment:  m and S − I, so that ν = k(x,x) + aᵀ(S − I)a takes one quadratic form.

@@ -1,4 +1,4 @@
-"""Hyper-parameters: the kernel, the likelihood's parameters and Z climb the same ELBO (MATH §5).
+"""Hyper-parameters: the kernel, the likelihood's parameters and Z climb the same ELBO.
 
 *dual bound, L-BFGS*: hold the sites (τ, λ), let q follow the features, Λ(θ) = I + Σ τ a(θ)a(θ)ᵀ and
 h(θ) = Σ λ a(θ), and maximise the ELBO of that q over θ. Three passes over the chunks give the bound

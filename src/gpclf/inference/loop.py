@@ -24,6 +24,7 @@ from gpclf.model import Model, prepare
 # Coarse to fine: the first evaluations gain the most, and few rows are enough to tell them the way.
 ROUNDS = ((2048, 5, 10), (2048, 3, 10), (8192, 5, 15), (8192, 3, 20))
 ADAM_RATE = 0.01
+FIRST_RATE = 0.5  # of stochastic steps; falls as the 0.6th power of their number
 
 
 NOT_A_NUMBER = (
@@ -177,7 +178,7 @@ def _stochastic(
     for epoch in range(plan.max_epochs):
         estimates = []
         for chunk in stream.batches(plan.batch_rows, rng):
-            rate = float((step + 1) ** -0.6)
+            rate = FIRST_RATE * float((1 + step / 10) ** -0.6)
             step += 1
             if plan.optimizer == "adam":
                 theta, q, state, estimate = stochastic_hyper_step(

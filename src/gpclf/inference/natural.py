@@ -1,4 +1,4 @@
-"""The natural engine: closed-form steps on (h, Λ), full-batch or stochastic (MATH §2)."""
+"""The natural engine: closed-form steps on (h, Λ), full-batch or stochastic."""
 
 from collections.abc import Callable, Iterable
 from typing import NamedTuple

@@ -42,7 +42,7 @@ class Inputs(eqx.Module):
 
 
 class Exact(Inputs):
-    """x is what was measured: μ = aᵀm, ν = k(x, x) − aᵀa + aᵀSa (MATH §1)."""
+    """x is what was measured: μ = aᵀm, ν = k(x, x) − aᵀa + aᵀSa (docs/mathematics.md)."""
 
     def features(
         self, kernel: Kernel, Z: Float[Array, "M D"], whitening: Float[Array, "M M"], X: Rows

@@ -1,4 +1,4 @@
-"""What a likelihood is: a bound on the expected log-probability of ONE row (MATH §2).
+"""What a likelihood is: a bound on the expected log-probability of ONE row (docs/mathematics.md).
 
 Everything inference asks for is the scalar ℓ(y, μ, ν) ≤ E_{N(f; μ, ν)} log p(y | f) and its
 gradient, the Gaussian site. Lifting to chunks happens outside, by `vmap`. Any real array held by a

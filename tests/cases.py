@@ -23,15 +23,40 @@ KERNELS = {
     "Product": k.Matern52(LENGTHSCALES, 1.0) * (k.Linear(1.0) + 0.5),
 }
 
-# likelihood, and the number of classes the laws use it with
+# likelihood, and the number of classes the laws use it with; "Name 2": the same with two classes
 LIKELIHOODS = {
     "Logit": (lik.Logit(), 2),
     "LogitPG": (lik.LogitPG(), 2),
+    "Probit": (lik.Probit(), 2),
+    "Step": (lik.Step(), 4),
+    "Step 2": (lik.Step(0.02, learn=False), 2),
+    "NoisyProbit": (lik.NoisyProbit(), 4),
+    "NoisyProbit 2": (lik.NoisyProbit(0.05), 2),
+    "NoisyLogit": (lik.NoisyLogit(), 4),
+    "NoisyLogit 2": (lik.NoisyLogit(), 2),
+    "RobustMax": (lik.RobustMax(), 4),
+    "RobustMax 2": (lik.RobustMax(0.01, learn=True), 2),
     "Softmax": (lik.Softmax(), 4),
+    "Softmax 2": (lik.Softmax(), 2),
     "SoftmaxGumbel": (lik.SoftmaxGumbel(), 4),
+    "LogisticSoftmax": (lik.LogisticSoftmax(), 4),
+    "LogisticSoftmax 2": (lik.LogisticSoftmax(), 2),
+    "LogisticSoftmaxAugmented": (lik.LogisticSoftmaxAugmented(), 4),
 }
 
+
+def _family(*names: str) -> set[str]:
+    return {case for case in LIKELIHOODS if case.split()[0] in names}
+
+
+NOISY = _family("NoisyProbit", "NoisyLogit")
 # bounds that equal the expectation itself, up to quadrature
-EXACT = {"Logit"}
+EXACT = _family("Logit", "Probit", "Step", "RobustMax")
+# bounds computed by quadrature: of E log p(y | f), or, with noise, of E log p(y | g)
+QUADRATURE = EXACT | NOISY
+# bounds that lie below log p(y | f) even where f is known
+LOOSE_AT_ZERO = NOISY | _family("LogisticSoftmaxAugmented")
+# bounds that are not concave: sites may have negative precision
+INDEFINITE = _family("Step", "RobustMax") | NOISY
 # full closed-form steps (rate 1) are coordinate ascent: they never lower the ELBO
-COORDINATE_ASCENT = {"LogitPG"}
+COORDINATE_ASCENT = _family("LogitPG", "LogisticSoftmax", "LogisticSoftmaxAugmented")

@@ -21,13 +21,17 @@ def test_every_kernel_has_a_case():
     assert _classes(kernels, kernels.Kernel) == set(cases.KERNELS)
 
 
+def _covered():
+    return {case.split()[0] for case in cases.LIKELIHOODS}
+
+
 def test_every_likelihood_has_a_case():
-    assert _classes(likelihoods, likelihoods.Likelihood) == set(cases.LIKELIHOODS)
+    assert _classes(likelihoods, likelihoods.Likelihood) == _covered()
 
 
 def test_every_likelihood_has_a_name():
     named = {type(make()).__name__ for make in likelihoods.NAMES.values()}
-    assert named == set(cases.LIKELIHOODS)
+    assert named == _covered()
 
 
 MODULES = [m.name for m in pkgutil.walk_packages(gpclf.__path__, "gpclf.")]

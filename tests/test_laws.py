@@ -1,19 +1,19 @@
 """Laws of likelihoods: every one runs on every likelihood of cases.py."""
 
-import itertools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.polynomial.hermite_e import hermegauss
-from scipy import integrate
-from scipy.special import log_expit
+from scipy.special import expit, log_expit, log_ndtr, ndtr
 
 import cases
+import truth
+from gpclf import likelihoods as lik
 from gpclf.likelihoods import likelihood_from
+from gpclf.likelihoods.logistic_softmax import taylor
 from gpclf.likelihoods.logit import expected_log_sigmoid
 from gpclf.likelihoods.logit_pg import log_two_cosh_half, pg_mean
 from gpclf.likelihoods.softmax import tilt
@@ -46,7 +46,11 @@ _JITTED: dict = {}
 def _jit(name, method):
     """Compiled once per likelihood and method, not once per example."""
     if (name, method) not in _JITTED:
-        function = getattr(cases.LIKELIHOODS[name][0], method.removeprefix("grad "))
+        bound = getattr(cases.LIKELIHOODS[name][0], method.removeprefix("grad "))
+
+        def function(*arguments):
+            return bound(*arguments)
+
         if method.startswith("grad "):
             function = jax.grad(function, argnums=(1, 2))
         _JITTED[name, method] = jax.jit(function)
@@ -83,7 +87,8 @@ def test_sites_are_the_gradient_of_the_bound(name, draw):
 def test_gradients_equal_finite_differences(name, draw):
     with jax.enable_x64(True):
         _, y, mu, nu = _case(name, draw)
-        mu, nu = jnp.clip(mu, -20, 20), jnp.clip(nu, 1e-3, 20)
+        # where f is nearly known the winner integral's rounding outgrows its differences
+        mu, nu = jnp.clip(mu, -20, 20), jnp.clip(nu, 0.1 if name in cases.INDEFINITE else 1e-3, 20)
         bound = _jit(name, "bound")
         by_mean, by_variance = _jit(name, "grad bound")(y, mu, nu)
         for c in range(len(mu)):
@@ -102,48 +107,77 @@ def test_gradients_equal_finite_differences(name, draw):
 @given(draw=GRID)
 def test_at_zero_variance_the_bound_is_the_log_probability(name, draw):
     with jax.enable_x64(True):
-        likelihood, y, mu, nu = _case(name, draw)
+        _, y, mu, nu = _case(name, draw)
         bound = _jit(name, "bound")(y, mu, jnp.full_like(nu, 1e-12))
-        truth = likelihood.log_prob(y, mu)
-        np.testing.assert_allclose(bound, truth, rtol=1e-7, atol=1e-6)
+        exact = _jit(name, "log_prob")(y, mu)
+        if name in cases.LOOSE_AT_ZERO:
+            assert bound <= exact + 1e-8
+        elif name not in cases.INDEFINITE or _margin(y, mu) > 1e-4:  # a step has no value at 0
+            np.testing.assert_allclose(bound, exact, rtol=1e-7, atol=1e-6)
 
 
-def _expected_log_prob(likelihood, y, mu, nu):
-    """E log p(y | f): adaptive for one function, a product rule for several."""
-    mu, sd = np.asarray(mu), np.sqrt(np.asarray(nu))
+def _margin(y, mu):
+    """How far the winner is from changing."""
+    return abs(float(mu[0])) if len(mu) == 1 else float(np.diff(np.sort(np.asarray(mu))[-2:])[0])
+
+
+def _flips(likelihood, n_classes):
+    """log(1−δ) and log(δ/(C−1))."""
+    return np.log1p(-likelihood.delta), np.log(likelihood.delta / (n_classes - 1))
+
+
+def _expected_log_prob(name, y, mu, nu):
+    """E log p(y | f), or E log p(y | f + noise): one integral over one variable for each."""
+    likelihood, n_classes = cases.LIKELIHOODS[name]
+    y, mu, nu = int(y), np.asarray(mu), np.asarray(nu)
+    if name in cases.INDEFINITE:
+        sd = np.sqrt(nu + likelihood.noise)
+        alone = len(mu) == 1
+        win = float(ndtr((2 * y - 1) * mu[0] / sd[0])) if alone else truth.win(y, mu, sd)
+        right, wrong = _flips(likelihood, n_classes)
+        return win * right + (1 - win) * wrong
     if len(mu) == 1:
-        s, m, d = 2 * int(y) - 1, mu[0], sd[0]
-        points = np.unique(np.clip([-40.0, -5.0, 0.0, 5.0, 40.0, m], m - 12 * d, m + 12 * d))
-        edges = np.unique(np.concatenate([[m - 12 * d], points, [m + 12 * d]]))
-
-        def integrand(f):
-            return log_expit(s * f) * np.exp(-0.5 * ((f - m) / d) ** 2) / (d * np.sqrt(2 * np.pi))
-
-        return sum(
-            integrate.quad(integrand, a, b, epsabs=1e-12, limit=200)[0]
-            for a, b in itertools.pairwise(edges)
-        )
-    x, w = hermegauss(16)
-    grid = np.stack(np.meshgrid(*[x] * len(mu), indexing="ij"), -1).reshape(-1, len(mu))
-    weight = np.prod(np.stack(np.meshgrid(*[w / w.sum()] * len(mu), indexing="ij"), -1), -1)
-    f = mu + sd * grid
-    return float(weight.ravel() @ (f[:, int(y)] - np.logaddexp.reduce(f, axis=1)))
+        log_cdf = log_ndtr if name == "Probit" else log_expit
+        return truth.expectation(lambda f: log_cdf((2 * y - 1) * f), mu[0], np.sqrt(nu[0]))
+    if name.startswith("Softmax"):
+        return mu[y] - truth.Race("softmax", mu, np.sqrt(nu)).expected_log_sum()
+    own = truth.expectation(log_expit, mu[y], np.sqrt(nu[y]))
+    return own - truth.Race("logistic-softmax", mu, np.sqrt(nu)).expected_log_sum()
 
 
 @ALL
+@settings(max_examples=25)
 @given(draw=GRID)
 def test_the_bound_never_exceeds_the_truth(name, draw):
     with jax.enable_x64(True):
-        likelihood, y, mu, nu = _case(name, draw)
-        if len(mu) > 1:  # what the product rule resolves to 1e-8
-            mu, nu = jnp.clip(mu, -8, 8), jnp.minimum(nu, 0.5)
+        _, y, mu, nu = _case(name, draw)
         bound = float(_jit(name, "bound")(y, mu, nu))
-        truth = _expected_log_prob(likelihood, y, mu, nu)
-        if name in cases.EXACT:
-            tolerance = 1e-5 if nu[0] <= 25 else 1e-3
-            np.testing.assert_allclose(bound, truth, rtol=1e-6, atol=tolerance)
+        exact = _expected_log_prob(name, y, mu, nu)
+        if name in cases.QUADRATURE:
+            tolerance = 1e-5 if np.max(nu) <= 25 else 1e-3
+            np.testing.assert_allclose(bound, exact, rtol=1e-7, atol=tolerance)
         else:
-            assert bound <= truth + 1e-8 * (1 + abs(truth))
+            assert bound <= exact + 1e-8 * (1 + abs(exact))
+
+
+def _product_rule(mu, nu, count):
+    """Nodes (n, C) and weights of a Gauss-Hermite rule for N(μ, ν)."""
+    x, w = hermegauss(count)
+    grid = np.stack(np.meshgrid(*[x] * len(mu), indexing="ij"), -1).reshape(-1, len(mu))
+    weights = np.stack(np.meshgrid(*[w / w.sum()] * len(mu), indexing="ij"), -1)
+    return np.asarray(mu) + np.sqrt(np.asarray(nu)) * grid, np.prod(weights, -1).ravel()
+
+
+@pytest.mark.parametrize("name", sorted(cases.NOISY))
+@settings(max_examples=15)
+@given(draw=GRID)
+def test_with_noise_the_bound_lies_below_the_expected_log_likelihood(name, draw):
+    with jax.enable_x64(True):
+        _, y, mu, nu = _case(name, draw)
+        mu, nu = jnp.clip(mu, -6, 6), jnp.minimum(nu, 0.5)
+        f, weight = _product_rule(mu, nu, 12)
+        logs = jax.vmap(_jit(name, "log_prob"), (None, 0))(y, f)
+        assert float(_jit(name, "bound")(y, mu, nu)) <= weight @ logs + 1e-6
 
 
 @ALL
@@ -159,31 +193,40 @@ def test_probabilities_sum_to_one(name, draw):
 @given(draw=GRID)
 def test_at_zero_variance_probabilities_are_the_likelihood(name, draw):
     with jax.enable_x64(True):
-        likelihood, _, mu, nu = _case(name, draw)
+        _, y, mu, nu = _case(name, draw)
         mu = jnp.clip(mu, -30, 30)
+        if name in cases.INDEFINITE and _margin(y, mu) < 1e-4:
+            return
         logs = _jit(name, "log_probabilities")(mu, jnp.full_like(nu, 1e-12))
-        truth = [likelihood.log_prob(jnp.asarray(k), mu) for k in range(len(logs))]
-        np.testing.assert_allclose(np.exp(logs), np.exp(np.array(truth)), atol=1e-5)
+        exact = [_jit(name, "log_prob")(jnp.asarray(k), mu) for k in range(len(logs))]
+        np.testing.assert_allclose(np.exp(logs), np.exp(np.array(exact)), atol=2e-5)
 
 
 @ALL
+@settings(max_examples=25)
 @given(draw=GRID)
 def test_probabilities_are_the_expected_likelihood(name, draw):
     with jax.enable_x64(True):
-        _likelihood, _, mu, nu = _case(name, draw)
-        mu, nu = jnp.clip(mu, -6, 6), jnp.minimum(nu, 2.0)
-        x, w = hermegauss(24 if len(mu) > 1 else 200)
-        grid = np.stack(np.meshgrid(*[x] * len(mu), indexing="ij"), -1).reshape(-1, len(mu))
-        grids = np.meshgrid(*[w / w.sum()] * len(mu), indexing="ij")
-        weight = np.prod(np.stack(grids, -1), -1).ravel()
-        f = np.asarray(mu) + np.sqrt(np.asarray(nu)) * grid
-        if len(mu) == 1:
-            truth = np.array([weight @ np.exp(log_expit(-f[:, 0])), 0.0])
-            truth[1] = 1 - truth[0]
-        else:
-            truth = weight @ np.exp(f - np.logaddexp.reduce(f, axis=1, keepdims=True))
+        likelihood, _, mu, nu = _case(name, draw)
+        n_classes = cases.LIKELIHOODS[name][1]
         probabilities = np.exp(_jit(name, "log_probabilities")(mu, nu))
-        np.testing.assert_allclose(probabilities, truth, atol=2e-4)
+        mu, nu = np.asarray(mu), np.asarray(nu)
+        if name in cases.INDEFINITE:
+            sd = np.sqrt(nu + likelihood.noise)
+            if len(mu) == 1:
+                wins = ndtr(np.array([-1, 1]) * mu / sd)
+            else:
+                wins = np.array([truth.win(k, mu, sd) for k in range(n_classes)])
+            right, wrong = np.exp(_flips(likelihood, n_classes))
+            exact = right * wins + wrong * (1 - wins)
+        elif len(mu) == 1:
+            cdf = ndtr if name == "Probit" else expit
+            one = truth.expectation(cdf, mu[0], np.sqrt(nu[0]))
+            exact = np.array([1 - one, one])
+        else:
+            kind = "softmax" if name.startswith("Softmax") else "logistic-softmax"
+            exact = truth.Race(kind, mu, np.sqrt(nu)).probabilities()
+        np.testing.assert_allclose(probabilities, exact, atol=1e-4 if np.max(nu) <= 25 else 1e-3)
 
 
 @ALL
@@ -204,7 +247,7 @@ def test_permuting_classes_permutes_probabilities_and_leaves_the_bound(name, dra
         np.testing.assert_allclose(value, bound(y, mu, nu), rtol=1e-6, atol=1e-7)
 
 
-@ALL
+@pytest.mark.parametrize("name", sorted(set(cases.LIKELIHOODS) - cases.INDEFINITE))
 @given(draw=GRID)
 def test_the_sites_of_a_concave_bound_are_not_negative(name, draw):
     with jax.enable_x64(True):
@@ -247,6 +290,84 @@ def test_limits_at_zero_are_reached_without_a_step(x64):
     np.testing.assert_allclose(log_two_cosh_half(c2)[1:], np.log(2 * np.cosh(c / 2)), rtol=1e-12)
     assert np.isfinite(jax.grad(log_two_cosh_half)(0.0))
     assert np.isfinite(expected_log_sigmoid(jnp.asarray(0.0), jnp.asarray(1e-300)))
+
+
+@given(draw=GRID)
+def test_the_collapsed_logistic_softmax_is_tighter_than_the_augmented(draw):
+    with jax.enable_x64(True):
+        _, y, mu, nu = _case("LogisticSoftmax", draw)
+        collapsed = float(_jit("LogisticSoftmax", "bound")(y, mu, nu))
+        augmented = float(_jit("LogisticSoftmaxAugmented", "bound")(y, mu, nu))
+        assert collapsed >= augmented - 1e-9 * (1 + abs(collapsed))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 26])
+def test_the_augmentation_costs_the_same_at_zero_whatever_the_classes(n_classes, x64):
+    zeros = jnp.zeros(n_classes)
+    augmented = lik.LogisticSoftmaxAugmented().bound(jnp.asarray(0), zeros, zeros + 1e-12)
+    np.testing.assert_allclose(-np.log(n_classes) - augmented, 0.313, atol=5e-4)
+
+
+@given(f=MEANS)
+def test_the_logistic_softmax_of_opposite_functions_is_the_logit(f):
+    with jax.enable_x64(True):
+        pair, alone = jnp.array([-f, f]), jnp.array([f])
+        for y in (jnp.asarray(0), jnp.asarray(1)):
+            exact = lik.Logit().log_prob(y, alone)
+            np.testing.assert_allclose(lik.LogisticSoftmax().log_prob(y, pair), exact, atol=1e-12)
+            bound = lik.LogisticSoftmax().bound(y, pair, jnp.full(2, 1e-14))
+            np.testing.assert_allclose(bound, exact, rtol=1e-6, atol=1e-9)
+
+
+@given(draw=GRID)
+def test_taylor_probabilities_match_the_exact_ones_where_the_spread_is_small(draw):
+    with jax.enable_x64(True):
+        _, _, mu, nu = _case("LogisticSoftmax", draw)
+        mu, nu = jnp.clip(mu, -4, 4), jnp.minimum(nu, 0.03)
+        mean, variance = taylor(mu, nu)
+        np.testing.assert_allclose(jnp.sum(mean), 1, rtol=1e-12)
+        exact = np.exp(_jit("LogisticSoftmax", "log_probabilities")(mu, nu))
+        np.testing.assert_allclose(mean, exact, atol=3e-4)
+        quick = lik.LogisticSoftmax(integration="taylor").log_probabilities(mu, nu)
+        np.testing.assert_allclose(np.exp(quick), mean, rtol=1e-9)
+        f = np.asarray(mu) + np.sqrt(nu) * np.random.default_rng(0).normal(size=(4000, len(mu)))
+        p = expit(f) / expit(f).sum(1, keepdims=True)
+        np.testing.assert_allclose(np.sqrt(variance), p.std(axis=0), atol=0.01)
+
+
+def test_taylors_second_derivatives_are_those_of_the_likelihood(x64):
+    """What G19 prints differs; this is the law that decides."""
+    mu = jnp.array([-1.3, 0.4, 2.0, 0.1])
+
+    def p(f):
+        return jax.nn.sigmoid(f) / jnp.sum(jax.nn.sigmoid(f))
+
+    second = np.diagonal(jax.hessian(p)(mu), axis1=1, axis2=2)
+    for c in range(4):
+        one = jnp.zeros(4).at[c].set(1.0)
+        np.testing.assert_allclose(2 * (taylor(mu, one)[0] - p(mu)), second[:, c], atol=1e-12)
+
+
+@pytest.mark.parametrize("name", sorted(cases.INDEFINITE))
+def test_a_row_on_the_wrong_side_has_a_site_of_negative_precision(name, x64):
+    _, y, mu, nu = _case(name, (0, [-2.0, 1.0, 0.0, -1.0], [0.4, 0.5, 0.3, 0.6]))
+    mu = -mu if len(mu) == 1 else mu
+    assert np.min(_jit(name, "sites")(y, mu, nu).precision) < 0
+
+
+@pytest.mark.parametrize("make", [lik.Step, lik.NoisyProbit, lik.NoisyLogit, lik.RobustMax])
+def test_flips_are_learned_or_fixed_and_refused_outside_their_range(make):
+    assert jax.tree.leaves(make(0.1, learn=False)) == []
+    assert len(jax.tree.leaves(make(0.1, learn=True))) == 1
+    np.testing.assert_allclose(make(0.1).delta, 0.1, rtol=1e-6)
+    for bad in (0.0, 0.5, -1.0, 2.0):
+        with pytest.raises(ValueError, match="must be between 0 and ½"):
+            make(bad)
+
+
+def test_an_unknown_integration_is_refused():
+    with pytest.raises(ValueError, match='integration must be "exact" or "taylor"'):
+        lik.LogisticSoftmax(integration="sampling")
 
 
 @pytest.mark.parametrize("spec", ["logistic", 3, None])

@@ -2,26 +2,43 @@
 
 from typing import Any
 
+from gpclf.likelihoods.additive_noise import NoisyLogit, NoisyProbit, RobustMax, Step
 from gpclf.likelihoods.base import Likelihood, Sites
+from gpclf.likelihoods.logistic_softmax import LogisticSoftmax, LogisticSoftmaxAugmented
 from gpclf.likelihoods.logit import Logit
 from gpclf.likelihoods.logit_pg import LogitPG
+from gpclf.likelihoods.probit import Probit
 from gpclf.likelihoods.softmax import Softmax, SoftmaxGumbel
 
 __all__ = [
     "Likelihood",
+    "LogisticSoftmax",
+    "LogisticSoftmaxAugmented",
     "Logit",
     "LogitPG",
+    "NoisyLogit",
+    "NoisyProbit",
+    "Probit",
+    "RobustMax",
     "Sites",
     "Softmax",
     "SoftmaxGumbel",
+    "Step",
     "likelihood_from",
 ]
 
 NAMES = {
     "logit": Logit,
     "logit-pg": LogitPG,
+    "probit": Probit,
+    "step": Step,
+    "noisy-probit": NoisyProbit,
+    "noisy-logit": NoisyLogit,
     "softmax": Softmax,
     "softmax-gumbel": SoftmaxGumbel,
+    "logistic-softmax": LogisticSoftmax,
+    "logistic-softmax-augmented": LogisticSoftmaxAugmented,
+    "robust-max": RobustMax,
 }
 
 

@@ -2,40 +2,12 @@
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
-from scipy.stats import norm
 
 from gpclf.likelihoods.base import Label, Latent, Likelihood, Scalar, Sites
+from gpclf.likelihoods.gumbel import log_expected_softmax
 
-# of log_expected_softmax: values of the winner, their reach in standard deviations, nodes of N(0,1)
-LEVELS = 40
-REACH = 4.5
-NORMAL_NODES = np.linspace(-5.0, 5.0, 20).tolist()
-NORMAL_WEIGHTS = (norm.pdf(NORMAL_NODES) * 10.0 / 19.0).tolist()
 TILT_STEPS = 8
-
-
-def log_expected_softmax(mu: Latent, nu: Latent) -> Latent:
-    """log ∫ softmax(f) N(f; μ, ν) df, as an integral over one variable.
-
-    softmax(f)_k is the probability that f_k + Gumbel noise is the largest of all. The largest is at
-    most t with probability Π_c ψ_c(t), ψ_c(t) = E exp(−e^(f_c−t)), and class k holds it with the
-    share of its hazard: p_k = ∫ (ψ_k′/ψ_k)(t) Π_c ψ_c(t) dt. Both integrals are trapezoidal sums,
-    close for ν up to about 25 and coarse beyond; the sum of all p_k, one in truth, is divided out.
-    """
-    sd = jnp.sqrt(nu)
-    first = jnp.max(mu - REACH * sd) - 3.0
-    last = jnp.max(mu + jnp.minimum(0.5 * nu, REACH * sd)) + 13.0
-    t = jnp.linspace(first, jnp.maximum(last, jnp.max(mu + REACH * sd) + 4.0), LEVELS)
-    smallest = jnp.finfo(mu.dtype).tiny
-    psi, density = jnp.full((2, mu.shape[0], LEVELS), smallest, mu.dtype)
-    for x, weight in zip(NORMAL_NODES, NORMAL_WEIGHTS, strict=True):  # unrolled: one fused kernel
-        excess = jnp.exp(jnp.minimum((mu + x * sd)[:, None] - t, 7.0))
-        below = weight * jnp.exp(-excess)
-        psi, density = psi + below, density + excess * below
-    logs = jnp.log(density) - jnp.log(psi) + jnp.sum(jnp.log(psi), axis=0)
-    return jax.nn.log_softmax(jax.nn.logsumexp(logs, axis=1))
 
 
 def tilt(mu: Latent, nu: Latent) -> Latent:

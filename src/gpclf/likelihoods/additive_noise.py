@@ -1,0 +1,187 @@
+"""The largest noisy latent function wins, then the label may flip (L19): step, probit, logit.
+
+g_c = f_c + ε_c, ε_c ~ N(0, a). With S the probability that g says y, the label is y with
+probability 1 − δ where it does and δ/(C−1) where it does not. Two classes take one function and its sign. The
+bound ℓ = S log(1−δ) + (1−S) log(δ/(C−1)) is E log p(y | g): exact for a = 0, else below
+E log p(y | f) by Jensen's inequality. It is linear in S, hence not concave: rows on the wrong side
+have sites of negative precision. The scale a cannot be learned (the bound grows as a → 0); δ can.
+"""
+
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import erfc
+from jaxtyping import Array, Float
+
+from gpclf.likelihoods.base import Label, Latent, Likelihood, Scalar, sign
+from gpclf.quadrature import REACH, Points, panels
+
+# A class needs up to four panels of its own, where its scale is unlike the others'.
+PANELS_FEW, PANELS_PER_CLASS, PANELS_MANY = 8, 5, 48
+
+
+def _cdf(z: Float[Array, "*s"]) -> Float[Array, "*s"]:
+    """Φ, with its left tail to relative precision."""
+    return 0.5 * erfc(-z * math.sqrt(0.5))
+
+
+def _density(z: Float[Array, "*s"]) -> Float[Array, "*s"]:
+    return jnp.exp(-0.5 * z**2) / math.sqrt(2 * math.pi)
+
+
+def _scale(mean: Latent, variance: Latent) -> Latent:
+    """Standard deviations, not below what the means resolve."""
+    finest = 8 * jnp.finfo(mean.dtype).eps * (jnp.max(mean) - jnp.min(mean))
+    return jnp.maximum(jnp.sqrt(variance), finest)
+
+
+def _most(n_classes: int) -> int:
+    return min(PANELS_FEW + PANELS_PER_CLASS * n_classes, PANELS_MANY)
+
+
+def _win(y: Label, mean: Latent, variance: Latent) -> tuple[Scalar, Latent, Latent]:
+    """P(g_y is the largest) for g_c ~ N(mean_c, variance_c), its gradients by mean and variance.
+
+    S = ∫ φ(z_y)/s_y Π_{c≠y} Φ(z_c) dg, z_c = (g − mean_c)/s_c. Below `low` a class exceeds g almost
+    surely, so no Φ here is below Φ(−5.5): no logarithms are needed.
+    """
+    mean = mean - jnp.max(mean)
+    sd = _scale(mean, variance)
+    own = jnp.arange(mean.shape[0]) == y
+    low = jnp.max(mean - REACH * sd)
+    high = mean[y] + REACH * sd[y]
+
+    def integrals(g: Points, weights: Points) -> tuple[Scalar, Latent, Latent]:
+        z = (g - mean[:, None]) / sd[:, None]
+        phi, cdf = _density(z), jnp.where(own[:, None], 1.0, _cdf(z))
+        share = weights * phi[y] / sd[y] * jnp.prod(cdf, axis=0)
+        hazard = jnp.where(own[:, None], 0.0, phi / (cdf * sd[:, None]))
+        rate = jnp.sum(hazard, axis=0)  # (log ΠΦ)′: by parts, what moving y's own Gaussian does
+        by_mean = jnp.where(own[:, None], rate, -hazard)
+        by_variance = by_mean * z / (2 * sd[:, None])
+        return jnp.sum(share), by_mean @ share, by_variance @ share
+
+    zero = (jnp.zeros_like(low), jnp.zeros_like(mean), jnp.zeros_like(mean))
+    return panels(integrals, mean, sd, low, high, zero, _most(mean.shape[0]))
+
+
+@jax.custom_jvp
+def win_probability(y: Label, mean: Latent, variance: Latent) -> Scalar:
+    """P(g_y is the largest of all), g_c ~ N(mean_c, variance_c) independent."""
+    return _win(y, mean, variance)[0]
+
+
+@win_probability.defjvp
+def _win_jvp(primals, tangents):
+    value, by_mean, by_variance = _win(*primals)
+    return value, by_mean @ tangents[1] + by_variance @ tangents[2]
+
+
+def win_probabilities(mean: Latent, variance: Latent) -> Latent:
+    """P(g_k is the largest) for every k at once; they sum to one."""
+    mean = mean - jnp.max(mean)
+    sd = _scale(mean, variance)
+
+    def integrals(g: Points, weights: Points) -> Latent:
+        z = (g - mean[:, None]) / sd[:, None]
+        cdf = _cdf(z)
+        return (_density(z) / cdf) @ (weights * jnp.prod(cdf, axis=0)) / sd
+
+    low, high = jnp.max(mean - REACH * sd), jnp.max(mean + REACH * sd)
+    zero = jnp.zeros_like(mean)
+    wins = panels(integrals, mean, sd, low, high, zero, _most(mean.shape[0]))
+    return wins / jnp.sum(wins)
+
+
+class _AdditiveNoise(Likelihood):
+    """Noise of variance `noise` on every latent function, labels flipped with probability δ."""
+
+    log_odds: Float[Array | np.ndarray, ""] | None  # log δ/(1−δ) where δ is learned
+    fixed_log_odds: float = eqx.field(static=True)
+
+    noise = 0.0  # of variance a
+
+    def __init__(self, delta: float = 0.01, learn: bool = True):
+        if not 0 < delta < 0.5:
+            raise ValueError(f"delta must be between 0 and ½, got {delta!r}.")
+        log_odds = math.log(delta / (1 - delta))
+        self.log_odds = np.asarray(log_odds) if learn else None
+        self.fixed_log_odds = log_odds
+
+    @property
+    def delta(self) -> float:
+        """The probability that a label is flipped."""
+        odds = math.exp(self.fixed_log_odds if self.log_odds is None else float(self.log_odds))
+        return odds / (1 + odds)
+
+    def _log_odds(self, dtype) -> Scalar:
+        return jnp.asarray(self.fixed_log_odds if self.log_odds is None else self.log_odds, dtype)
+
+    def _logs(self, n_latent: int, dtype) -> tuple[Scalar, Scalar]:
+        """log(1−δ) and log(δ/(C−1))."""
+        odds = self._log_odds(dtype)
+        others = max(n_latent - 1, 1)
+        return jax.nn.log_sigmoid(-odds), jax.nn.log_sigmoid(odds) - math.log(others)
+
+    def n_latent(self, n_classes: int) -> int:
+        """One function for two classes, else one per class."""
+        return 1 if n_classes == 2 else n_classes
+
+    def _win(self, y: Label, mu: Latent, nu: Latent) -> Scalar:
+        variance = nu + self.noise
+        if mu.shape[0] == 1:
+            return _cdf(sign(y, mu.dtype) * mu[0] / jnp.sqrt(variance[0]))
+        return win_probability(y, mu, variance)
+
+    def log_prob(self, y: Label, f: Latent) -> Scalar:
+        """log((1−δ)S + δ/(C−1)·(1−S)) at ν = 0."""
+        tiny = jnp.full_like(f, jnp.finfo(f.dtype).eps ** 2)
+        right, wrong = self._logs(f.shape[0], f.dtype)
+        win = self._win(y, f, tiny)
+        return jnp.log(jnp.exp(right) * win + jnp.exp(wrong) * (1 - win))
+
+    def bound(self, y: Label, mu: Latent, nu: Latent) -> Scalar:
+        """S log(1−δ) + (1−S) log(δ/(C−1))."""
+        right, wrong = self._logs(mu.shape[0], mu.dtype)
+        return wrong + (right - wrong) * self._win(y, mu, nu)
+
+    def log_probabilities(self, mu: Latent, nu: Latent) -> Float[Array, "K"]:
+        """log((1−δ)S_k + δ/(C−1)·(1−S_k))."""
+        variance = nu + self.noise
+        if mu.shape[0] == 1:
+            z = mu[0] / jnp.sqrt(variance[0])
+            wins = _cdf(jnp.stack([-z, z]))
+        else:
+            wins = win_probabilities(mu, variance)
+        right, wrong = self._logs(mu.shape[0], mu.dtype)
+        return jnp.log(jnp.exp(right) * wins + jnp.exp(wrong) * (1 - wins))
+
+
+class Step(_AdditiveNoise):
+    """No noise but flipped labels, a = 0 (L19's GPCstep): the labels are right or mistaken."""
+
+
+class NoisyProbit(_AdditiveNoise):
+    """Gaussian noise of variance a = 1 (L19's GPCprobit)."""
+
+    noise = 1.0
+
+
+class NoisyLogit(_AdditiveNoise):
+    """Gaussian noise of variance a = 2.897, close to a logistic variable (L19's GPClogit)."""
+
+    noise = 2.897
+
+
+class RobustMax(_AdditiveNoise):
+    """The largest function wins but for a share ε of the rows (V20 eq. 2): a = 0, C functions."""
+
+    def __init__(self, epsilon: float = 1e-3, learn: bool = False):
+        super().__init__(epsilon, learn)
+
+    def n_latent(self, n_classes: int) -> int:
+        """One function per class."""
+        return n_classes

@@ -91,6 +91,9 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
     callback : None or callable
         Called at every step with a snapshot that has `stage`, `seconds`, `elbo` (per row) and
         `predict_log_proba`; its time does not count.
+    learning_rate : "auto" or float
+        Rate of stochastic natural-gradient steps, above 0 and at most 1. "auto": one half at
+        first, falling as the 0.6th power of their number. Full-batch steps find their own.
 
     Attributes
     ----------
@@ -122,6 +125,7 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
         precision: Any = "mixed",
         tol: Any = 1e-4,
         callback: Any = None,
+        learning_rate: Any = "auto",
     ):
         self.likelihood = likelihood
         self.kernel = kernel
@@ -139,6 +143,7 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
         self.precision = precision
         self.tol = tol
         self.callback = callback
+        self.learning_rate = learning_rate
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, X_std: Any = None) -> "GPClassifier":
         """Learn from rows X (N, D) and labels y (N,); `sample_weight` counts rows."""
@@ -198,6 +203,7 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
             tolerance=self.tol,
             dtype=dtype,
             move_points=self.n_inducing is not None,
+            rate=self.learning_rate,
         )
         stream = ArrayStream(X.astype(dtype), index, weight.astype(dtype))
         self._scaling = scaling

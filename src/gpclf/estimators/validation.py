@@ -27,6 +27,9 @@ def check_parameters(parameters: dict[str, Any]) -> None:
     _count(parameters, "n_inducing", least=1, also=("auto", None))
     _count(parameters, "max_epochs", least=1, also=("auto",))
     _count(parameters, "batch_size", least=1, also=("auto",))
+    rate = parameters["learning_rate"]
+    if rate != "auto" and not (isinstance(rate, Real) and 0 < float(rate) <= 1):
+        raise ValueError(f"learning_rate must be above 0 and at most 1 or 'auto', got {rate!r}.")
     if not (isinstance(parameters["tol"], Real) and float(parameters["tol"]) > 0):
         raise ValueError(f"tol must be a positive number, got {parameters['tol']!r}.")
 

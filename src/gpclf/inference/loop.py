@@ -13,16 +13,15 @@ from jaxtyping import Array, Float
 from gpclf.data import ArrayStream, Chunk
 from gpclf.gaussian import Natural, moments
 from gpclf.inference.hyper import Theta, adam_start, lbfgs, stochastic_hyper_step
-from gpclf.inference.natural import climb, stochastic_step
+from gpclf.inference.natural import climb, made_definite, start, stochastic_step
 from gpclf.inference.plan import Plan
 from gpclf.inference.sites import visit
-from gpclf.likelihoods import Sites
 from gpclf.linalg import one_thread
 from gpclf.model import Model, prepare
 
 # rows, steps on q and evaluations of the dual bound, round by round; the last entry repeats.
 # Coarse to fine: the first evaluations gain the most, and few rows are enough to tell them the way.
-ROUNDS = ((2048, 5, 10), (2048, 3, 10), (8192, 5, 15), (8192, 3, 20))
+ROUNDS = ((2048, 15, 10), (2048, 5, 10), (8192, 10, 15), (8192, 5, 20))
 ADAM_RATE = 0.01
 FIRST_RATE = 0.5  # of stochastic steps; falls as the 0.6th power of their number
 
@@ -93,13 +92,6 @@ def _rounds(evaluations: int, n_rows: int) -> Iterator[tuple[int, int, int]]:
         index += 1
 
 
-def _no_sites(chunks: list[Chunk], n_latent: int) -> list[Sites]:
-    def zeros(chunk: Chunk) -> np.ndarray:
-        return np.zeros((chunk.y.shape[0], n_latent), chunk.X.dtype)
-
-    return [Sites(zeros(chunk), zeros(chunk)) for chunk in chunks]
-
-
 def _by_lbfgs(
     theta: Theta,
     q: Natural,
@@ -112,12 +104,12 @@ def _by_lbfgs(
     done, before, stopped = 0, -np.inf, "evaluation limit"
     seen, chunks, held, rate, total = 0, [], [], 1.0, 0.0
     for n_rows, steps, evaluations in _rounds(plan.evaluations, stream.n_rows):
-        if n_rows != seen:  # other rows, other sites: q starts again from the prior
+        if n_rows != seen:  # other rows, other sites
             rows = stream.sample(n_rows, rng)
             chunks = list(rows.whole(plan.chunk_rows))
             total = float(rows.weight.sum())
-            held, rate, before, seen = _no_sites(chunks, q.linear.shape[0]), 1.0, -np.inf, n_rows
-            q = Natural.standard(*q.linear.shape)
+            q, held = start(prepare(*theta, plan.jitter)[0], q, chunks)
+            rate, before, seen = 1.0, -np.inf, n_rows
         share = done / plan.evaluations
         climbed = climb(
             prepare(*theta, plan.jitter)[0],
@@ -134,6 +126,8 @@ def _by_lbfgs(
         )
         assert climbed.held is not None
         held, rate = climbed.held, climbed.rate
+        if any(np.any(sites.precision < 0) for sites in held):
+            held = made_definite(prepare(*theta, plan.jitter)[0], climbed.q, held, chunks)
         count = itertools.count(done + 1)
         theta, better, elbo = lbfgs(
             theta,
@@ -178,7 +172,7 @@ def _stochastic(
     for epoch in range(plan.max_epochs):
         estimates = []
         for chunk in stream.batches(plan.batch_rows, rng):
-            rate = FIRST_RATE * float((1 + step / 10) ** -0.6)
+            rate = plan.rate or FIRST_RATE * float((1 + step / 10) ** -0.6)
             step += 1
             if plan.optimizer == "adam":
                 theta, q, state, estimate = stochastic_hyper_step(
@@ -186,7 +180,7 @@ def _stochastic(
                     q,
                     state,
                     chunk,
-                    q_rate=max(rate, 0.02),
+                    q_rate=plan.rate or max(rate, 0.02),
                     rate=ADAM_RATE,
                     jitter=plan.jitter,
                     move_points=plan.move_points,

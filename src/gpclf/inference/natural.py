@@ -7,7 +7,8 @@ import numpy as np
 
 from gpclf.data import Chunk, reduce
 from gpclf.gaussian import Natural, moments
-from gpclf.inference.sites import Statistics, Survey, survey
+from gpclf.inference.sites import Statistics, Survey, definite, survey, with_prior
+from gpclf.inference.sites import held as held_sum
 from gpclf.likelihoods import Sites
 from gpclf.linalg import plain_cholesky
 from gpclf.model import Prepared
@@ -73,6 +74,47 @@ def _mixed(old: Sites, new: Sites, rate: float) -> Sites:
     return Sites(*((1 - rate) * o + rate * n for o, n in zip(old, new, strict=True)))
 
 
+def _positive(q: Natural) -> bool:
+    return all(plain_cholesky(precision) is not None for precision in q.precision)
+
+
+def made_definite(
+    prepared: Prepared, q: Natural, sites: Iterable[Sites], chunks: Iterable[Chunk]
+) -> list[Sites]:
+    """The sites of every row without negative precisions, and with their slopes under q."""
+    m, _ = moments(q)
+    pairs = zip(sites, chunks, strict=True)
+    made = (definite(prepared, m, part, chunk) for part, chunk in pairs)
+    return [Sites(*map(np.asarray, part)) for part in made]
+
+
+def _definite_target(
+    prepared: Prepared, q: Natural, chunks: Callable[[], Iterable[Chunk]]
+) -> tuple[Natural, list[Sites]]:
+    here = visit_all(prepared, q, chunks(), keep_sites=True)
+    assert here.sites is not None
+    sites = made_definite(prepared, q, here.sites, chunks())
+    pairs = zip(sites, chunks(), strict=True)
+    return with_prior(reduce(lambda pair: held_sum(prepared, pair[0], pair[1]), pairs)), sites
+
+
+def start(prepared: Prepared, q: Natural, chunks: list[Chunk]) -> tuple[Natural, list[Sites]]:
+    """A first q for these rows, and the sites that make it up: a full step from q, or the prior.
+
+    q may stem from other rows. The better of the two by the ELBO: a likelihood with several optima
+    should not lose the one it has found.
+    """
+    prior = Natural.standard(*q.linear.shape)
+    none = [Sites(*np.zeros((2, len(c.y), len(q.linear)), c.X.dtype)) for c in chunks]
+    if np.array_equal(q.linear, prior.linear):
+        return prior, none
+    stepped, sites = _definite_target(prepared, q, lambda: chunks)
+    ahead, behind = (
+        visit_all(prepared, each, chunks, keep_sites=False).elbo for each in (stepped, prior)
+    )
+    return (stepped, sites) if ahead > behind else (prior, none)
+
+
 def climb(
     prepared: Prepared,
     q: Natural,
@@ -88,7 +130,9 @@ def climb(
     """Full-batch steps along the line to the sites; the ELBO does not fall by more than `slack`.
 
     A step that lowers the ELBO, or leaves the positive definite cone, is tried again at half the
-    rate. Stops when a step gains less than `tolerance` times its rate. Given the sites `held`
+    rate. Far from the optimum, sites of negative precision may add up to no Gaussian at all: such a
+    step heads for their `definite` likeness instead; at the optimum the sites add up to q itself.
+    Stops when a step gains less than `tolerance` times its rate. Given the sites `held`
     that make up q, a mixture of old and new ones goes along with every step, so that they still do.
     """
     keep = held is not None
@@ -96,7 +140,9 @@ def climb(
     for _ in range(max_steps):
         if here.statistics is None:
             return Climbed(q, held, here.elbo, rate, "not a number")
-        target = here.statistics.target()
+        target, fresh = here.statistics.target(), here.sites
+        if not _positive(target):
+            target, fresh = _definite_target(prepared, q, chunks)
         while True:
             candidate = q.towards(target, rate)
             there = visit_all(prepared, candidate, chunks(), keep_sites=keep)
@@ -105,8 +151,8 @@ def climb(
             rate = rate / 2
             if rate < SMALLEST_RATE:
                 return Climbed(q, held, here.elbo, 1.0, "no step along the sites raises the ELBO")
-        if held is not None and here.sites is not None:
-            pairs = zip(held, here.sites, strict=True)
+        if held is not None and fresh is not None:
+            pairs = zip(held, fresh, strict=True)
             held = [_mixed(old, new, rate) for old, new in pairs]
         gain, used = there.elbo - here.elbo, rate
         q, here = candidate, there

@@ -18,6 +18,7 @@ class Plan(NamedTuple):
     evaluations: int  # of the dual bound, all rounds together
     chunk_rows: int  # of a pass over everything
     batch_rows: int  # of a stochastic step
+    rate: float | None  # of stochastic steps; None: one that falls with their number
     full_batch: bool  # the last natural steps see all rows at once
     max_epochs: int  # of stochastic steps, or full-batch steps
     tolerance: float  # nats per row below which a step or round has converged
@@ -37,6 +38,7 @@ def make_plan(
     tolerance: float,
     dtype: np.dtype,
     move_points: bool = True,
+    rate: float | str = "auto",
 ) -> Plan:
     """The stated rules behind "auto".
 
@@ -49,12 +51,13 @@ def make_plan(
     chunk_rows = most if n_rows > 4 * most else -(-n_rows // -(-n_rows // most))
     batch_rows = min(n_rows, most, 1024 if batch_size == "auto" else int(batch_size))
     full_batch = batch_size == "auto" and n_rows <= FULL_BATCH_ROWS and chosen != "adam"
-    epochs = {"lbfgs": 10 if full_batch else 2, "adam": 30, None: 30 if full_batch else 10}[chosen]
+    epochs = {"lbfgs": 30 if full_batch else 2, "adam": 30, None: 30 if full_batch else 10}[chosen]
     return Plan(
         optimizer=chosen,
         evaluations=60 if max_epochs == "auto" else int(max_epochs),
         chunk_rows=chunk_rows,
         batch_rows=batch_rows,
+        rate=None if rate == "auto" else float(rate),
         full_batch=full_batch,
         max_epochs=epochs if max_epochs == "auto" else int(max_epochs),
         tolerance=tolerance,

@@ -79,6 +79,15 @@ def held(prepared: Prepared, sites: Sites, chunk: Chunk) -> Natural:
     return Natural(*_double(sums))
 
 
+@jax.jit
+def definite(prepared: Prepared, q: Moments, sites: Sites, chunk: Chunk) -> Sites:
+    """The sites with negative precisions set to 0, each with the slope at μ that it had."""
+    prepared, q = cast((prepared, q), chunk.X.dtype)
+    mu, _ = prepared.marginals(prepared.features(chunk.X), q)
+    negative = jnp.minimum(sites.precision, 0.0)
+    return Sites(sites.precision - negative, sites.linear - negative * mu)
+
+
 class Survey(NamedTuple):
     """Everything one look at a chunk can tell: s Σ wℓ, its gradients, and the rows' own sites."""
 

@@ -1,8 +1,8 @@
 """The largest noisy latent function wins, then the label may flip (L19): step, probit, logit.
 
 g_c = f_c + ε_c, ε_c ~ N(0, a). With S the probability that g says y, the label is y with
-probability 1 − δ where it does and δ/(C−1) where it does not. Two classes take one function and its sign. The
-bound ℓ = S log(1−δ) + (1−S) log(δ/(C−1)) is E log p(y | g): exact for a = 0, else below
+probability 1 − δ where it does and δ/(C−1) where it does not. Two classes take one function and its
+sign. The bound ℓ = S log(1−δ) + (1−S) log(δ/(C−1)) is E log p(y | g): exact for a = 0, else below
 E log p(y | f) by Jensen's inequality. It is linear in S, hence not concave: rows on the wrong side
 have sites of negative precision. The scale a cannot be learned (the bound grows as a → 0); δ can.
 """

@@ -1,8 +1,8 @@
 """Two classes, p(y | f) = Φ(yf) (H15 eq. 21): the expectation by quadrature, the probability exact.
 
 log Φ falls like −f²/2 − log|f| on one side. Half the expected square of a smoothed ramp has the
-same leading term and a Gaussian expectation in closed form; what remains grows like a logarithm and is
-left to `quadrature.graded`.
+same leading term and a Gaussian expectation in closed form; what remains grows like a logarithm
+and is left to `quadrature.graded`.
 """
 
 import jax

@@ -10,7 +10,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, PyTree, Shaped
 
 from gpclf.gaussian import Moments
 from gpclf.inputs import Features, Inputs
@@ -20,6 +20,7 @@ from gpclf.linalg import cholesky, lower_inverse, lower_inverse_pullback
 
 Rows = Float[Array, "B D"]
 Marginals = Float[Array, "B C"]
+Labels = PyTree[Shaped[Array, "B"]]
 
 
 class Model(eqx.Module):
@@ -62,11 +63,11 @@ class Prepared(eqx.Module):
         axis = None if self.model.shared else 0
         return jax.vmap(one, in_axes=(axis, 0), out_axes=1)(features, q)
 
-    def bounds(self, y: Int[Array, "B"], mu: Marginals, nu: Marginals) -> Float[Array, "B"]:
+    def bounds(self, y: Labels, mu: Marginals, nu: Marginals) -> Float[Array, "B"]:
         """ℓ of every row."""
         return jax.vmap(self.model.likelihood.bound)(y, mu, nu)
 
-    def sites(self, y: Int[Array, "B"], mu: Marginals, nu: Marginals) -> Sites:
+    def sites(self, y: Labels, mu: Marginals, nu: Marginals) -> Sites:
         """τ and λ of every row and latent function."""
         return jax.vmap(self.model.likelihood.sites)(y, mu, nu)
 

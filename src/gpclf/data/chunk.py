@@ -1,16 +1,19 @@
 """Chunk: the rows that travel together through one compiled pass."""
 
 import equinox as eqx
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, PyTree, Shaped
 
 
 class Chunk(eqx.Module):
     """Rows of fixed number; those that only fill up have weight 0.
 
     `scale` makes the chunk stand for all rows: N/B in a random batch, 1 in a pass over everything.
+    `y` holds class indices, or what else a likelihood takes for labels. `rows` says which rows of
+    the stream these are.
     """
 
     X: Float[Array, "B D"]
-    y: Int[Array, "B"]
+    y: PyTree[Shaped[Array, "B"]]
     weight: Float[Array, "B"]
     scale: Float[Array, ""]
+    rows: Int[Array, "B"]

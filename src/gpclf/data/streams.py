@@ -50,6 +50,7 @@ class ArrayStream(Stream):
             jnp.asarray(self.y[rows]),
             jnp.asarray(weight),
             jnp.asarray(scale, self.X.dtype),
+            jnp.asarray(rows),
         )
 
     def whole(self, chunk_rows: int) -> Iterator[Chunk]:

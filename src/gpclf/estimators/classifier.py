@@ -15,7 +15,7 @@ from gpclf import inducing
 from gpclf.data import ArrayStream, Scaling, encode, refuse_missing
 from gpclf.estimators import storage
 from gpclf.estimators.progress import shown
-from gpclf.estimators.validation import check_finite, check_parameters
+from gpclf.estimators.validation import check_finite, check_parameters, drawn_classes
 from gpclf.inference.loop import Progress, Result, fit
 from gpclf.inference.plan import make_plan
 from gpclf.inputs import Exact
@@ -94,6 +94,10 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
     learning_rate : "auto" or float
         Rate of stochastic natural-gradient steps, above 0 and at most 1. "auto": one half at
         first, falling as the 0.6th power of their number. Full-batch steps find their own.
+    class_subset : None or int
+        Classes drawn at random for each stochastic step, so that its cost does not grow with their
+        number: for "logistic-softmax" and "logistic-softmax-augmented" with many classes. None:
+        all of them.
 
     Attributes
     ----------
@@ -126,6 +130,7 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
         tol: Any = 1e-4,
         callback: Any = None,
         learning_rate: Any = "auto",
+        class_subset: Any = None,
     ):
         self.likelihood = likelihood
         self.kernel = kernel
@@ -144,6 +149,7 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
         self.tol = tol
         self.callback = callback
         self.learning_rate = learning_rate
+        self.class_subset = class_subset
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, X_std: Any = None) -> "GPClassifier":
         """Learn from rows X (N, D) and labels y (N,); `sample_weight` counts rows."""
@@ -193,6 +199,7 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
                 kernel, Z = one_per_function((kernel, Z), n_latent)
             model = Model(kernel, likelihood, Exact(), shared=self.share_kernel)
             theta, start = (cast(model, jnp.float64), np.asarray(Z)), None
+        drawn = drawn_classes(self.class_subset, likelihood, len(classes), self.share_kernel)
         plan = make_plan(
             len(X),
             n_latent,
@@ -204,6 +211,7 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
             dtype=dtype,
             move_points=self.n_inducing is not None,
             rate=self.learning_rate,
+            drawn_classes=drawn,
         )
         stream = ArrayStream(X.astype(dtype), index, weight.astype(dtype))
         self._scaling = scaling

@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from gpclf.likelihoods.logistic_softmax import LogisticSoftmaxFamily
+
 INFERENCES = ("auto", "natural")
 PLANNED_INFERENCES = ("gradient", "power-ep", "mean-field", "decoupled")
 OPTIMIZERS = ("auto", "lbfgs", "adam", None)
@@ -27,11 +29,26 @@ def check_parameters(parameters: dict[str, Any]) -> None:
     _count(parameters, "n_inducing", least=1, also=("auto", None))
     _count(parameters, "max_epochs", least=1, also=("auto",))
     _count(parameters, "batch_size", least=1, also=("auto",))
+    _count(parameters, "class_subset", least=1, also=(None,))
     rate = parameters["learning_rate"]
     if rate != "auto" and not (isinstance(rate, Real) and 0 < float(rate) <= 1):
         raise ValueError(f"learning_rate must be above 0 and at most 1 or 'auto', got {rate!r}.")
     if not (isinstance(parameters["tol"], Real) and float(parameters["tol"]) > 0):
         raise ValueError(f"tol must be a positive number, got {parameters['tol']!r}.")
+
+
+def drawn_classes(subset: int | None, likelihood: Any, n_classes: int, shared: bool) -> int | None:
+    """How many classes a step draws; None for all. One sentence where a few cannot do."""
+    if subset is None or subset >= n_classes:
+        return None
+    if not isinstance(likelihood, LogisticSoftmaxFamily):
+        raise ValueError(
+            f"class_subset needs a likelihood that is a sum over classes: use "
+            f'likelihood="logistic-softmax", not {type(likelihood).__name__}.'
+        )
+    if not shared:
+        raise ValueError("class_subset needs one kernel for all classes: use share_kernel=True.")
+    return int(subset)
 
 
 def _one_of(parameters: dict[str, Any], name: str, allowed: tuple) -> None:

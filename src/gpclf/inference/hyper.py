@@ -153,16 +153,20 @@ def stochastic_hyper_step(
     rate: float,
     jitter: float,
     move_points: bool,
-) -> tuple[Theta, Natural, object, float]:
-    """One batch moves q by a natural step and θ by Adam; also the batch's estimate of the ELBO."""
+    own: Callable[[Natural], Natural] = lambda target: target,
+) -> tuple[Theta, Natural, object, float, float, Sites]:
+    """One batch moves q by a natural step and θ by Adam; also its bound, KL and sites.
+
+    `own` turns the target of the sites into that of the step.
+    """
     prepared, _ = prepare(*theta, jitter)
     m, kl = moments(q)
     seen = survey(prepared, m, chunk)
-    q = stochastic_step(q, seen.statistics(m).target(), q_rate)
+    q = stochastic_step(q, own(seen.statistics(m).target()), q_rate)
     nothing = jax.tree.map(np.zeros_like, q)  # q is held: nothing reaches θ through it
     by_prepared = gradient(prepared, seen.by_features, nothing, seen.sites, chunk)
     by_theta = _by_theta(prepared, by_prepared, seen.by_likelihood)
     if not move_points:
         by_theta = by_theta._replace(Z=np.zeros_like(by_theta.Z))
     theta, state = _adam_update(theta, by_theta, state, rate)
-    return theta, q, state, float(seen.bound) - kl
+    return theta, q, state, float(seen.bound), kl, seen.sites

@@ -10,41 +10,19 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from gpclf.data import ArrayStream, Chunk
-from gpclf.gaussian import Natural, moments
-from gpclf.inference.hyper import Theta, adam_start, lbfgs, stochastic_hyper_step
-from gpclf.inference.natural import climb, made_definite, start, stochastic_step
+from gpclf.data import ArrayStream
+from gpclf.gaussian import Natural
+from gpclf.inference.hyper import Theta, lbfgs
+from gpclf.inference.journal import NOT_A_NUMBER, FitError, Journal, Progress
+from gpclf.inference.natural import climb, made_definite, start
 from gpclf.inference.plan import Plan
-from gpclf.inference.sites import visit
+from gpclf.inference.stochastic import run_epochs
 from gpclf.linalg import one_thread
 from gpclf.model import Model, prepare
 
 # rows, steps on q and evaluations of the dual bound, round by round; the last entry repeats.
 # Coarse to fine: the first evaluations gain the most, and few rows are enough to tell them the way.
 ROUNDS = ((2048, 15, 10), (2048, 5, 10), (8192, 10, 15), (8192, 5, 20))
-ADAM_RATE = 0.01
-FIRST_RATE = 0.5  # of stochastic steps; falls as the 0.6th power of their number
-
-
-NOT_A_NUMBER = (
-    "The ELBO is not a number from the first step on; try fewer inducing points, a larger "
-    'lengthscale, or precision="double".'
-)
-
-
-class FitError(ArithmeticError):
-    """Numbers that are not numbers, where no smaller step or larger jitter helped."""
-
-
-class Progress(NamedTuple):
-    """One line of the history, and what is needed to look inside while the fit goes on."""
-
-    stage: str
-    seconds: float  # since the fit began, without the time spent by callbacks
-    elbo: float  # per row
-    share: float  # of the work planned, done
-    theta: Theta
-    q: Natural
 
 
 class Result(NamedTuple):
@@ -56,29 +34,6 @@ class Result(NamedTuple):
     history: dict[str, np.ndarray]
     stopped: str
     jitter: float
-
-
-class _Journal:
-    """Keeps the clock and the history, and tells the caller."""
-
-    def __init__(self, report: Callable[[Progress], None], began: float):
-        self.report = report
-        self.began = began
-        self.away = 0.0
-        self.lines: list[Progress] = []
-
-    def note(self, stage: str, elbo: float, share: float, theta: Theta, q: Natural) -> None:
-        now = time.perf_counter()
-        line = Progress(stage, now - self.began - self.away, elbo, share, theta, q)
-        self.lines.append(line._replace(theta=None, q=None))  # type: ignore[arg-type]
-        self.report(line)
-        self.away += time.perf_counter() - now
-
-    def history(self) -> dict[str, np.ndarray]:
-        return {
-            name: np.array([getattr(line, name) for line in self.lines])
-            for name in ("stage", "seconds", "elbo")
-        }
 
 
 def _rounds(evaluations: int, n_rows: int) -> Iterator[tuple[int, int, int]]:
@@ -98,7 +53,7 @@ def _by_lbfgs(
     stream: ArrayStream,
     plan: Plan,
     rng: np.random.Generator,
-    log: _Journal,
+    log: Journal,
 ) -> tuple[Theta, Natural, str]:
     """Rounds of closed-form steps on q and L-BFGS on the dual bound, until a round gains little."""
     done, before, stopped = 0, -np.inf, "evaluation limit"
@@ -156,51 +111,6 @@ def _slack(plan: Plan, total: float) -> float:
     return float(np.finfo(plan.dtype).eps) * 10 * total
 
 
-def _stochastic(
-    theta: Theta,
-    q: Natural,
-    stream: ArrayStream,
-    plan: Plan,
-    rng: np.random.Generator,
-    log: _Journal,
-) -> tuple[Theta, Natural, float, str]:
-    """Epochs of natural steps on batches, with Adam on θ beside them where the plan says so."""
-    total = float(stream.weight.sum())
-    state = adam_start(theta)
-    prepared, _ = prepare(*theta, plan.jitter)
-    before, step, elbo = -np.inf, 0, -np.inf
-    for epoch in range(plan.max_epochs):
-        estimates = []
-        for chunk in stream.batches(plan.batch_rows, rng):
-            rate = plan.rate or FIRST_RATE * float((1 + step / 10) ** -0.6)
-            step += 1
-            if plan.optimizer == "adam":
-                theta, q, state, estimate = stochastic_hyper_step(
-                    theta,
-                    q,
-                    state,
-                    chunk,
-                    q_rate=plan.rate or max(rate, 0.02),
-                    rate=ADAM_RATE,
-                    jitter=plan.jitter,
-                    move_points=plan.move_points,
-                )
-            else:
-                m, kl = moments(q)
-                statistics, _ = visit(prepared, m, chunk)
-                estimate = float(statistics.bound) - kl
-                q = stochastic_step(q, statistics.target(), rate)
-            estimates.append(estimate)
-        elbo = float(np.mean(estimates))
-        log.note("epochs", elbo / total, (epoch + 1) / plan.max_epochs, theta, q)
-        if not np.isfinite(elbo):
-            raise FitError(f"epoch {epoch + 1}: the ELBO is not a number.")
-        if abs(elbo - before) < plan.tolerance * total:
-            return theta, q, elbo, "converged"
-        before = elbo
-    return theta, q, elbo, "epoch limit"
-
-
 def fit(
     model: Model,
     Z: Float[Array | np.ndarray, "*G M D"],
@@ -221,7 +131,7 @@ def fit(
 
 
 def _fit(model, Z, stream, n_latent, plan, rng, report, start, began) -> Result:
-    log = _Journal(report, time.perf_counter() if began is None else began)
+    log = Journal(report, time.perf_counter() if began is None else began)
     theta = Theta(jax.tree.map(jnp.asarray, model), jnp.asarray(Z))
     total = float(stream.weight.sum())
     q = Natural.standard(n_latent, Z.shape[-2]) if start is None else start
@@ -241,7 +151,7 @@ def _fit(model, Z, stream, n_latent, plan, rng, report, start, began) -> Result:
         )
         q, elbo, why = climbed.q, climbed.elbo, climbed.reason
     else:
-        theta, q, elbo, why = _stochastic(theta, q, stream, plan, rng, log)
+        theta, q, elbo, why = run_epochs(theta, q, stream, plan, rng, log)
         jitter = prepare(*theta, plan.jitter)[1]
     if not np.isfinite(elbo):
         raise FitError(NOT_A_NUMBER)

@@ -18,6 +18,7 @@ class Plan(NamedTuple):
     evaluations: int  # of the dual bound, all rounds together
     chunk_rows: int  # of a pass over everything
     batch_rows: int  # of a stochastic step
+    drawn_classes: int | None  # for each stochastic step; None: all
     rate: float | None  # of stochastic steps; None: one that falls with their number
     full_batch: bool  # the last natural steps see all rows at once
     max_epochs: int  # of stochastic steps, or full-batch steps
@@ -39,24 +40,29 @@ def make_plan(
     dtype: np.dtype,
     move_points: bool = True,
     rate: float | str = "auto",
+    drawn_classes: int | None = None,
 ) -> Plan:
     """The stated rules behind "auto".
 
     Hyper-parameters: L-BFGS on the dual bound of at most 8,192 rows, 60 evaluations. The posterior:
-    full-batch steps up to 200,000 rows, then stochastic ones, two epochs.
+    full-batch steps up to 200,000 rows, then stochastic ones, two epochs. With classes drawn for
+    each step no part of a fit should need them all: Adam beside stochastic steps.
     """
-    chosen: Optimizer = "lbfgs" if optimizer == "auto" else optimizer  # type: ignore[assignment]
+    automatic = "lbfgs" if drawn_classes is None else "adam"
+    chosen: Optimizer = automatic if optimizer == "auto" else optimizer  # type: ignore[assignment]
     most = max(64, FLOATS_AT_ONCE // (n_latent * n_inducing))
     most = min(2 ** int(np.log2(most)), CHUNK_ROWS)
     chunk_rows = most if n_rows > 4 * most else -(-n_rows // -(-n_rows // most))
     batch_rows = min(n_rows, most, 1024 if batch_size == "auto" else int(batch_size))
-    full_batch = batch_size == "auto" and n_rows <= FULL_BATCH_ROWS and chosen != "adam"
+    stochastic = n_rows > FULL_BATCH_ROWS or batch_size != "auto" or drawn_classes is not None
+    full_batch = not stochastic and chosen != "adam"
     epochs = {"lbfgs": 30 if full_batch else 2, "adam": 30, None: 30 if full_batch else 10}[chosen]
     return Plan(
         optimizer=chosen,
         evaluations=60 if max_epochs == "auto" else int(max_epochs),
         chunk_rows=chunk_rows,
         batch_rows=batch_rows,
+        drawn_classes=drawn_classes,
         rate=None if rate == "auto" else float(rate),
         full_batch=full_batch,
         max_epochs=epochs if max_epochs == "auto" else int(max_epochs),

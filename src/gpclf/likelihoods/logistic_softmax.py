@@ -17,8 +17,10 @@ from gpclf.likelihoods.base import Label, Latent, Likelihood, Scalar, Sites
 from gpclf.likelihoods.gumbel import log_expected_logistic_softmax
 from gpclf.likelihoods.logit_pg import log_two_cosh_half, pg_mean
 
+Numbers = Float[Array, "*s"]
 
-def minus_log_p(mu: Float[Array, "*s"], nu: Float[Array, "*s"]) -> Float[Array, "*s"]:
+
+def minus_log_p(mu: Numbers, nu: Numbers) -> Numbers:
     """−log p = (c + μ)/2 + log(1 + e^−c), without loss where μ is far below 0 and p close to 1."""
     c_squared = mu**2 + nu
     c = jnp.sqrt(jnp.where(c_squared > 1e-6, c_squared, 1.0))
@@ -27,7 +29,7 @@ def minus_log_p(mu: Float[Array, "*s"], nu: Float[Array, "*s"]) -> Float[Array, 
     return jnp.where(c_squared > 1e-6, large, 0.5 * mu + log_two_cosh_half(c_squared))
 
 
-def log_rest(mu: Float[Array, "*s"], nu: Float[Array, "*s"]) -> Float[Array, "*s"]:
+def log_rest(mu: Numbers, nu: Numbers) -> Numbers:
     """log(1 − p_c), which is log σ(μ_c) at ν = 0."""
     x = jnp.maximum(minus_log_p(mu, nu), jnp.finfo(mu.dtype).tiny)
     small = x < 0.7
@@ -50,7 +52,7 @@ def taylor(mu: Latent, nu: Latent) -> tuple[Latent, Latent]:
     return s / total + 0.5 * second @ nu, first**2 @ nu
 
 
-class _LogisticSoftmaxFamily(Likelihood):
+class LogisticSoftmaxFamily(Likelihood):
     """σ(f_y)/Σσ(f_c); its subclasses differ in what they do with Σ p_c.
 
     `integration`: "exact" class probabilities by quadrature, or "taylor", their second-order
@@ -65,7 +67,7 @@ class _LogisticSoftmaxFamily(Likelihood):
             raise ValueError(f'integration must be "exact" or "taylor", got {self.integration!r}.')
 
     @abstractmethod
-    def log_slope(self, log_total: Scalar, n_classes: int) -> Scalar:
+    def log_slope(self, log_total: Numbers, n_classes: int) -> Numbers:
         """log of the derivative of the bound by Σ p_c, from log Σ(1 − p_c)."""
 
     @abstractmethod
@@ -100,19 +102,19 @@ class _LogisticSoftmaxFamily(Likelihood):
         return jax.nn.log_softmax(p)
 
 
-class LogisticSoftmax(_LogisticSoftmaxFamily):
+class LogisticSoftmax(LogisticSoftmaxFamily):
     """The logistic-softmax with λ integrated out: no inner loop, exact at ν = 0."""
 
     def rivals(self, log_total: Scalar, n_classes: int) -> Scalar:
         """−log(C − Σ p_c)."""
         return -log_total
 
-    def log_slope(self, log_total: Scalar, n_classes: int) -> Scalar:
+    def log_slope(self, log_total: Numbers, n_classes: int) -> Numbers:
         """γ_c = p_c/(C − Σ p_c)."""
         return -log_total
 
 
-class LogisticSoftmaxAugmented(_LogisticSoftmaxFamily):
+class LogisticSoftmaxAugmented(LogisticSoftmaxFamily):
     """G19's own bound: λ keeps a Gamma(α, C) of its own, and costs 0.313 nats at f = 0.
 
     γ_c = e^ψ(α) p_c/C and α = 1 + Σγ_c hold together: one unknown, α, found by Newton's method in
@@ -127,13 +129,13 @@ class LogisticSoftmaxAugmented(_LogisticSoftmaxFamily):
         value = _entropy(alpha) - jnp.log(jnp.asarray(n_classes, share.dtype))
         return value + gammas - jax.lax.stop_gradient(gammas)
 
-    def log_slope(self, log_total: Scalar, n_classes: int) -> Scalar:
+    def log_slope(self, log_total: Numbers, n_classes: int) -> Numbers:
         """γ_c = e^ψ(α) p_c/C."""
         share = jnp.exp(log_total) / n_classes
         return digamma(_alpha(share)) - jnp.log(jnp.asarray(n_classes, share.dtype))
 
 
-def _alpha(share: Scalar) -> Scalar:
+def _alpha(share: Numbers) -> Numbers:
     """The root of α = 1 + (1 − share) e^ψ(α), where e^ψ(α) is close to α − ½ + 1/(24α).
 
     With that sum for e^ψ(α) the root is plain, and exact to rounding where α is large. Else it

@@ -1,0 +1,113 @@
+"""Stochastic steps on a few classes: a step's cost does not grow with their number.
+
+Each row remembers 1 − p_c of every class as last seen (N·C numbers, float32); their sum is the T
+that a drawn class's sites are taken at (likelihoods/drawn_classes.py). A step reads and renews the
+entries of the drawn classes only.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from gpclf.data import Chunk
+from gpclf.gaussian import Natural
+from gpclf.inference.hyper import Theta
+from gpclf.likelihoods import Likelihood, Sites
+from gpclf.likelihoods.drawn_classes import DrawnClasses, DrawnLabel
+from gpclf.likelihoods.logistic_softmax import LogisticSoftmaxFamily
+from gpclf.model import Model
+
+SMALLEST = 1e-6  # of 1 − p_c as remembered: the memory steers, it need not resolve
+
+
+@jax.jit
+def _rest(likelihood: DrawnClasses, sites: Sites, label: DrawnLabel) -> Float[Array, "B K"]:
+    """1 − p_c, read off the sites: γ_c = [c=y] − 2λ_c = s(T) p_c."""
+    own = label.place[:, None] == jnp.arange(likelihood.drawn)
+    gamma = own - 2 * jnp.asarray(sites.linear) / likelihood.factor
+    log_slope = likelihood.whole.log_slope(label.log_total, likelihood.n_classes)
+    return jnp.clip(1 - gamma * jnp.exp(-log_slope)[:, None], 0.0, 1.0)
+
+
+class AllClasses:
+    """Every class in every step: nothing to remember."""
+
+    factor = 1.0
+
+    def narrowed(self, theta: Theta) -> Theta:
+        """θ itself."""
+        return theta
+
+    widened = narrowed
+
+    def draw(self, rng: np.random.Generator) -> slice:
+        """All of them."""
+        return slice(None)
+
+    def seen_by(self, chunk: Chunk, drawn: Any) -> Chunk:
+        """The chunk itself."""
+        return chunk
+
+    def remember(self, sites: Sites, chunk: Chunk, drawn: Any) -> None:
+        """Nothing."""
+
+    def target(self, target: Natural) -> Natural:
+        """The target itself."""
+        return target
+
+
+class ClassDraws:
+    """What rows remember of classes, and the model as the drawn ones see it."""
+
+    def __init__(self, whole: LogisticSoftmaxFamily, n_rows: int, n_classes: int, count: int):
+        self.likelihood = DrawnClasses(whole, n_classes, count)
+        self.rest = np.full((n_rows, n_classes), 0.5, np.float32)  # 1 − p_c where f_c is 0
+        self.total = self.rest.sum(axis=1)
+        self.factor = n_classes / count
+
+    def narrowed(self, theta: Theta) -> Theta:
+        """θ with the likelihood of drawn classes."""
+        return Theta(self._with(theta, self.likelihood), theta.Z)
+
+    def widened(self, theta: Theta) -> Theta:
+        """θ with the likelihood of all classes."""
+        return Theta(self._with(theta, self.likelihood.whole), theta.Z)
+
+    @staticmethod
+    def _with(theta: Theta, likelihood: Likelihood) -> Model:
+        model = theta.model
+        return Model(model.kernel, likelihood, model.inputs, shared=model.shared)
+
+    def draw(self, rng: np.random.Generator) -> np.ndarray:
+        """Classes, each equally likely, none twice."""
+        return np.sort(rng.choice(self.likelihood.n_classes, self.likelihood.drawn, replace=False))
+
+    def seen_by(self, chunk: Chunk, drawn: Any) -> Chunk:
+        """The chunk with labels as the drawn classes see them."""
+        y, rows = np.asarray(chunk.y), np.asarray(chunk.rows)
+        matches = y[:, None] == drawn
+        place = np.where(matches.any(axis=1), matches.argmax(axis=1), len(drawn))
+        log_total = np.log(self.total[rows]).astype(chunk.X.dtype)
+        label = DrawnLabel(jnp.asarray(place), jnp.asarray(log_total))
+        return Chunk(chunk.X, label, chunk.weight, chunk.scale, chunk.rows)
+
+    def remember(self, sites: Sites, chunk: Chunk, drawn: Any) -> None:
+        """Renew what the chunk's rows know of the drawn classes."""
+        real = np.asarray(chunk.weight) > 0
+        rows = np.asarray(chunk.rows)[real]
+        rest = np.asarray(_rest(self.likelihood, sites, chunk.y))[real]
+        rest = np.maximum(rest, SMALLEST)
+        at = np.ix_(rows, drawn)
+        self.total[rows] += (rest - self.rest[at]).sum(axis=1)
+        self.rest[at] = rest
+        floor = SMALLEST * self.likelihood.n_classes
+        self.total[rows] = np.maximum(self.total[rows], floor)  # against rounding of the sum
+
+    def target(self, target: Natural) -> Natural:
+        """Where a step of the drawn classes goes: their own sites, not C/K times those."""
+        eye = np.eye(target.linear.shape[1])
+        precision = (target.precision - eye) / self.factor + eye
+        return Natural(target.linear / self.factor, precision)

@@ -1,0 +1,83 @@
+"""Epochs of stochastic natural steps, on all classes or on a few drawn for each step."""
+
+import numpy as np
+
+from gpclf.data import ArrayStream
+from gpclf.gaussian import Natural, moments
+from gpclf.inference.class_draws import AllClasses, ClassDraws
+from gpclf.inference.hyper import Theta, adam_start, stochastic_hyper_step
+from gpclf.inference.journal import FitError, Journal
+from gpclf.inference.natural import stochastic_step
+from gpclf.inference.plan import Plan
+from gpclf.inference.sites import visit
+from gpclf.likelihoods.logistic_softmax import LogisticSoftmaxFamily
+from gpclf.model import prepare
+
+ADAM_RATE = 0.01
+FIRST_RATE = 0.5  # of natural steps; falls as the 0.6th power of their number
+LEAST_RATE = 0.02  # beside Adam, whose θ moves on
+
+
+def run_epochs(
+    theta: Theta,
+    q: Natural,
+    stream: ArrayStream,
+    plan: Plan,
+    rng: np.random.Generator,
+    log: Journal,
+) -> tuple[Theta, Natural, float, str]:
+    """Natural steps on batches, with Adam on θ beside them where the plan says so.
+
+    Also an estimate of the ELBO, and why it stopped.
+    """
+    if plan.drawn_classes is None:
+        classes: AllClasses | ClassDraws = AllClasses()
+    else:
+        whole = theta.model.likelihood
+        assert isinstance(whole, LogisticSoftmaxFamily)
+        classes = ClassDraws(whole, stream.n_rows, len(q.linear), plan.drawn_classes)
+    theta = classes.narrowed(theta)
+    total = float(stream.weight.sum())
+    state = adam_start(theta)
+    prepared, _ = prepare(*theta, plan.jitter)
+    q = Natural(np.array(q.linear), np.array(q.precision))  # drawn parts of it are written in place
+    before, step, elbo, why = -np.inf, 0, -np.inf, "epoch limit"
+    for epoch in range(plan.max_epochs):
+        estimates = []
+        for rows in stream.batches(plan.batch_rows, rng):
+            rate = FIRST_RATE * float((1 + step / (10 * classes.factor)) ** -0.6)
+            step += 1
+            drawn = classes.draw(rng)
+            chunk = classes.seen_by(rows, drawn)
+            part = Natural(q.linear[drawn], q.precision[drawn])
+            if plan.optimizer == "adam":
+                theta, part, state, bound, kl, sites = stochastic_hyper_step(
+                    theta,
+                    part,
+                    state,
+                    chunk,
+                    q_rate=plan.rate or max(rate, LEAST_RATE),
+                    rate=ADAM_RATE,
+                    jitter=plan.jitter,
+                    move_points=plan.move_points,
+                    own=classes.target,
+                )
+            else:
+                m, kl = moments(part)
+                statistics, sites = visit(prepared, m, chunk)
+                bound = float(statistics.bound)
+                target = classes.target(statistics.target())
+                part = stochastic_step(part, target, plan.rate or rate)
+            classes.remember(sites, chunk, drawn)
+            q.linear[drawn], q.precision[drawn] = part
+            estimates.append(bound - classes.factor * kl)
+        elbo = float(np.mean(estimates))
+        share = (epoch + 1) / plan.max_epochs
+        log.note("epochs", elbo / total, share, classes.widened(theta), q)
+        if not np.isfinite(elbo):
+            raise FitError(f"epoch {epoch + 1}: the ELBO is not a number.")
+        if abs(elbo - before) < plan.tolerance * total:
+            why = "converged"
+            break
+        before = elbo
+    return classes.widened(theta), q, elbo, why

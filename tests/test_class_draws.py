@@ -1,0 +1,128 @@
+"""Laws of class subsampling: unbiased, below the whole, and no step sees an undrawn class."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpclf import GPClassifier
+from gpclf.data import ArrayStream
+from gpclf.gaussian import Natural, moments
+from gpclf.inference.class_draws import ClassDraws
+from gpclf.inference.hyper import Theta
+from gpclf.inference.sites import visit
+from gpclf.inputs import Exact
+from gpclf.kernels import RBF
+from gpclf.likelihoods import LogisticSoftmax, LogisticSoftmaxAugmented
+from gpclf.likelihoods.drawn_classes import DrawnClasses, DrawnLabel
+from gpclf.likelihoods.logistic_softmax import log_rest
+from gpclf.model import Model, prepare
+from gpclf.precision import cast
+
+BOTH = pytest.mark.parametrize("whole", [LogisticSoftmax(), LogisticSoftmaxAugmented()])
+C, K = 5, 2
+SUBSETS = np.array(list(itertools.combinations(range(C), K)))
+FUNCTIONS = st.lists(st.floats(-6, 6), min_size=C, max_size=C)
+VARIANCES = st.lists(st.floats(-4, 2).map(lambda e: 10.0**e), min_size=C, max_size=C)
+
+
+def _places(y, drawn):
+    return jnp.asarray(list(drawn).index(y) if y in drawn else len(drawn))
+
+
+@jax.jit
+def _values(whole, y, mu, nu, off):
+    """The bound, and the mean over all draws of its tangent at T and at another."""
+    few = DrawnClasses(whole, C, K)
+    exact = jax.nn.logsumexp(log_rest(mu, nu))
+    drawn = jnp.asarray(SUBSETS)
+    matches = drawn == y
+    places = jnp.where(matches.any(axis=1), matches.argmax(axis=1), K)
+
+    def mean(log_total):
+        labels = DrawnLabel(places, jnp.full(len(SUBSETS), log_total))
+        return jnp.mean(jax.vmap(few.bound)(labels, mu[drawn], nu[drawn]))
+
+    return whole.bound(y, mu, nu), mean(exact), mean(jnp.minimum(exact + off, jnp.log(C)))
+
+
+@BOTH
+@given(y=st.integers(0, C - 1), mu=FUNCTIONS, nu=VARIANCES, off=st.floats(-2, 2))
+def test_the_mean_over_all_draws_is_the_tangent_which_lies_below_and_touches(whole, y, mu, nu, off):
+    with jax.enable_x64(True):
+        value, touching, elsewhere = _values(whole, y, jnp.asarray(mu), jnp.asarray(nu), off)
+        np.testing.assert_allclose(touching, value, rtol=1e-7, atol=1e-7)
+        assert elsewhere <= value + 1e-7
+
+
+@BOTH
+def test_drawn_sites_are_the_gradient_and_those_of_the_whole(whole, x64):
+    rng = np.random.default_rng(0)
+    few = DrawnClasses(whole, C, K)
+    gradient = jax.jit(jax.grad(few.bound, argnums=(1, 2)))
+    for _ in range(5):
+        y = int(rng.integers(C))
+        mu, nu = jnp.asarray(rng.normal(size=C)), jnp.asarray(rng.uniform(0.1, 3, C))
+        exact = jax.nn.logsumexp(log_rest(mu, nu))
+        sites = whole.sites(jnp.asarray(y), mu, nu)
+        for drawn in SUBSETS:
+            label = DrawnLabel(_places(y, drawn), exact)
+            tau, lam = few.sites(label, mu[drawn], nu[drawn])
+            np.testing.assert_allclose(tau, few.factor * sites.precision[drawn], rtol=1e-8)
+            np.testing.assert_allclose(lam, few.factor * sites.linear[drawn], rtol=1e-7, atol=1e-9)
+            by_mean, by_variance = gradient(label, mu[drawn], nu[drawn])
+            np.testing.assert_allclose(tau, -2 * by_variance, rtol=1e-7)
+            np.testing.assert_allclose(lam, by_mean + tau * mu[drawn], rtol=1e-6, atol=1e-8)
+
+
+@BOTH
+def test_once_every_class_was_drawn_the_targets_are_those_of_all_classes(whole, x64):
+    rng = np.random.default_rng(0)
+    rows = 30
+    X, y = rng.normal(size=(rows, 2)), np.arange(rows, dtype=np.int32) % C
+    stream = ArrayStream(X, y, np.ones(rows))
+    model = cast(Model(RBF([1.0, 1.0], 2.0), whole, Exact(), shared=True), jnp.float64)
+    theta = Theta(model, jnp.asarray(rng.normal(size=(6, 2))))
+    q = Natural(rng.normal(size=(C, 6)), np.stack([2 * np.eye(6)] * C))
+    chunk = next(stream.whole(rows))
+    exact = visit(prepare(*theta, 1e-9)[0], moments(q)[0], chunk)[0].target()
+    draws = ClassDraws(whole, rows, C, K)
+    prepared, _ = prepare(*draws.narrowed(theta), 1e-9)
+    for _ in range(2):  # the first time each class is met the others are not yet remembered
+        for drawn in ([0, 1], [2, 3], [3, 4]):
+            drawn = np.array(drawn)
+            seen = draws.seen_by(chunk, drawn)
+            m, _ = moments(Natural(q.linear[drawn], q.precision[drawn]))
+            statistics, sites = visit(prepared, m, seen)
+            target = draws.target(statistics.target())
+            draws.remember(sites, seen, drawn)
+    np.testing.assert_allclose(target.precision, exact.precision[drawn], rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(target.linear, exact.linear[drawn], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("optimizer", ["adam", None])
+def test_a_fit_on_drawn_classes_comes_near_the_one_on_all(optimizer):
+    rng = np.random.default_rng(0)
+    y = np.arange(400) % 6
+    angle = y * np.pi / 3
+    X = np.c_[np.cos(angle), np.sin(angle)] * 3 + 0.6 * rng.normal(size=(400, 2))
+    settings = {"n_inducing": 15, "random_state": 0, "batch_size": 50, "optimizer": optimizer}
+    every = GPClassifier("logistic-softmax", **settings, max_epochs=15).fit(X, y)
+    few = GPClassifier("logistic-softmax", **settings, class_subset=2, max_epochs=45).fit(X, y)
+    assert type(few.likelihood_) is LogisticSoftmax
+    np.testing.assert_allclose(few.predict_proba(X), every.predict_proba(X), atol=0.2)
+    assert few.score(X, y) > 0.97
+
+
+def test_what_cannot_draw_classes_says_so():
+    X, y = np.arange(12.0).reshape(6, 2), [0, 1, 2, 0, 1, 2]
+    with pytest.raises(ValueError, match="class_subset needs a likelihood that is a sum"):
+        GPClassifier("softmax", class_subset=2).fit(X, y)
+    with pytest.raises(ValueError, match="use share_kernel=True"):
+        GPClassifier("logistic-softmax", class_subset=2, share_kernel=False).fit(X, y)
+    with pytest.raises(ValueError, match="class_subset must be a whole number"):
+        GPClassifier("logistic-softmax", class_subset=0).fit(X, y)

@@ -40,6 +40,12 @@ $(VENV)-gpflow/.done:
 bench-accuracy: $(VENV)/.dev ## test NLL on five sets beside the targets; GPCLF_DATA names the folder
 	$(BIN)/python benchmarks/accuracy.py
 
+bench-likelihoods: $(VENV)/.dev ## every likelihood on eleven sets: NLL and accuracy
+	$(BIN)/python benchmarks/accuracy.py --likelihoods all --n-inducing 100
+
+bench-classes: $(VENV)/.dev ## a step on 6 of 26 classes beside a step on all
+	$(BIN)/python benchmarks/class_subsampling.py
+
 bench-race: $(VENV)/.dev $(VENV)-gpflow/.done ## seconds to NLL 0.300 on magic, gpclf and GPflow
 	$(BIN)/python benchmarks/race.py --rival-python $(VENV)-gpflow/bin/python
 
@@ -50,4 +56,4 @@ format: $(VENV)/.dev ## rewrite the code in the house format
 clean: ## remove the environment and build products
 	rm -rf $(VENV) $(VENV)-gpflow build dist .pytest_cache .ruff_cache
 
-.PHONY: help demo check test test-slow bench-accuracy bench-race format clean
+.PHONY: help demo check test test-slow bench-accuracy bench-likelihoods bench-classes bench-race format clean

@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import load_iris, make_moons
+from sklearn.datasets import load_digits, load_iris, make_moons
 
 from gpclf import GPClassifier
 from gpclf.kernels import RBF, Linear
-from gpclf.likelihoods import NAMES
+from gpclf.likelihoods import NAMES, LogisticSoftmax, NoisyProbit, RobustMax, Step
 
 QUICK = {"n_inducing": 15, "max_epochs": 8, "random_state": 0}
 
@@ -200,6 +200,39 @@ def test_a_saved_classifier_predicts_the_same(iris, tmp_path):
     assert os.listdir(tmp_path) == ["model.gpclf"]
 
 
+@pytest.mark.parametrize(
+    "likelihood",
+    [NoisyProbit(0.1), Step(0.1, learn=False), RobustMax(), LogisticSoftmax(integration="taylor")],
+    ids=lambda likelihood: type(likelihood).__name__,
+)
+def test_a_likelihood_is_saved_with_what_it_learned_and_was_told(iris, likelihood, tmp_path):
+    clf = GPClassifier(likelihood, **QUICK).fit(*iris)
+    clf.save(tmp_path / "model.gpclf")
+    other = GPClassifier.load(tmp_path / "model.gpclf")
+    assert np.array_equal(other.predict_proba(iris[0]), clf.predict_proba(iris[0]))
+    if isinstance(likelihood, LogisticSoftmax):
+        assert other.likelihood_.integration == "taylor"
+    else:
+        assert other.likelihood_.delta == clf.likelihood_.delta
+        learned = clf.likelihood_.delta != pytest.approx(likelihood.delta, rel=1e-6)
+        assert learned == isinstance(likelihood, NoisyProbit)
+
+
+def test_robust_max_converges_where_natural_gradients_are_known_to_fail():
+    """Digits, 100 inducing points, batches of 256, rate 0.1: there GPflow gives NaN."""
+    X, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    test, train = order[: len(y) // 10], order[len(y) // 10 :]
+    clf = GPClassifier(
+        "robust-max", n_inducing=100, batch_size=256, learning_rate=0.1, optimizer="adam",
+        max_epochs=80, random_state=0,
+    ).fit(X[train], y[train])  # fmt: skip
+    elbo = clf.history_["elbo"]
+    assert np.all(np.isfinite(elbo))
+    assert np.ptp(elbo[-10:]) < 0.05  # settled, up to the noise of batches
+    assert -np.mean(clf.predict_log_proba(X[test])[np.arange(len(test)), y[test]]) < 0.07
+
+
 def test_what_is_no_model_file_gets_one_sentence(fitted, tmp_path):
     path = tmp_path / "model.gpclf"
     fitted.save(path)
@@ -331,6 +364,7 @@ def test_a_wrong_width_at_prediction_gets_one_sentence(fitted):
         ({"optimizer": "sgd"}, "optimizer must be one of"),
         ({"precision": "half"}, "precision must be one of"),
         ({"tol": 0}, "tol must be"),
+        ({"learning_rate": 1.5}, "learning_rate must be above 0 and at most 1"),
     ],
 )
 def test_bad_parameters_get_one_sentence(parameters, sentence):

@@ -54,8 +54,9 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     likelihood : "auto", a name or a Likelihood
-        "auto": "logit" for two classes, "softmax" for more. Names: "logit", "logit-pg",
-        "softmax", "softmax-gumbel".
+        "auto": "logit" for two classes, "softmax" for more. Names for two classes: "logit",
+        "logit-pg", "probit". For any number: "softmax", "softmax-gumbel", "logistic-softmax",
+        "logistic-softmax-augmented", "step", "noisy-probit", "noisy-logit", "robust-max".
     kernel : None, a name or a Kernel
         None: RBF, with a lengthscale per feature if there are at least 20 rows per feature.
         Names combine with + and *: "rbf + matern52".

@@ -1,0 +1,66 @@
+"""The documentation's code runs, its links lead somewhere, and every likelihood has its page."""
+
+import re
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from gpclf.likelihoods import NAMES
+
+DOCS = Path(__file__).parent.parent / "docs"
+PAGES = sorted([*DOCS.rglob("*.md"), DOCS.parent / "README.md", DOCS.parent / "CONTRIBUTING.md"])
+
+
+def _code(page):
+    return re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(), flags=re.S)
+
+
+@pytest.fixture(scope="module")
+def guide():
+    scope: dict = {"__name__": "guide"}
+    for block in _code("add-a-likelihood.md"):
+        exec(block, scope)
+    return scope
+
+
+def test_the_guide_adds_a_likelihood_in_under_40_lines_that_learns(guide):
+    assert len(_code("add-a-likelihood.md")[0].strip().splitlines()) < 40
+    assert guide["error"] < 0.08
+
+
+@pytest.mark.parametrize(("mu", "nu"), [(0.3, 0.5), (-2.0, 1.5), (1.0, 1e-8)])
+def test_the_guides_likelihood_keeps_the_laws(guide, mu, nu, x64):
+    likelihood = guide["CloglogLikelihood"]()
+    logs = likelihood.log_probabilities(jnp.array([mu]), jnp.array([nu]))
+    np.testing.assert_allclose(np.exp(logs).sum(), 1, rtol=1e-9)
+    for y in (0, 1):
+
+        def log_prob(f, y=y):
+            return float(likelihood.log_prob(jnp.asarray(y), jnp.array([f])))
+
+        bound = likelihood.bound(jnp.asarray(y), jnp.array([mu]), jnp.array([nu]))
+        x, w = np.polynomial.hermite_e.hermegauss(60)
+        truth = sum(wi * log_prob(mu + np.sqrt(nu) * xi) for xi, wi in zip(x, w, strict=True))
+        np.testing.assert_allclose(bound, truth / w.sum(), atol=1e-6)
+        sites = likelihood.sites(jnp.asarray(y), jnp.array([mu]), jnp.array([nu]))
+        assert all(jax.tree.leaves(jax.tree.map(lambda s: bool(np.isfinite(s).all()), sites)))
+
+
+@pytest.mark.parametrize("name", sorted(NAMES))
+def test_every_likelihood_has_a_page_with_its_model_bound_use_and_paper(name):
+    page = (DOCS / "likelihoods" / f"{name}.md").read_text()
+    assert page.startswith(f"# {name}\n")
+    for part in ("**Model.**", "**Bound.**", "**When.**", "**Paper.**", "*Corrected*"):
+        assert part in page, part
+    assert f"({name}.md)" in (DOCS / "likelihoods" / "README.md").read_text()
+    assert f"`{name}`" in (DOCS.parent / "README.md").read_text()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#\s]+)\)", page.read_text()):
+        if "://" not in target:
+            assert (page.parent / target).exists(), target

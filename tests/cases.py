@@ -23,7 +23,7 @@ KERNELS = {
     "Product": k.Matern52(LENGTHSCALES, 1.0) * (k.Linear(1.0) + 0.5),
 }
 
-# likelihood, and the number of classes the laws use it with; "Name 2": the same with two classes
+# likelihood, and the number of classes the laws use it with; a second word: the same otherwise
 LIKELIHOODS = {
     "Logit": (lik.Logit(), 2),
     "LogitPG": (lik.LogitPG(), 2),
@@ -41,6 +41,7 @@ LIKELIHOODS = {
     "SoftmaxGumbel": (lik.SoftmaxGumbel(), 4),
     "LogisticSoftmax": (lik.LogisticSoftmax(), 4),
     "LogisticSoftmax 2": (lik.LogisticSoftmax(), 2),
+    "LogisticSoftmax closed": (lik.LogisticSoftmax(bound_by="augmentation"), 4),
     "LogisticSoftmaxAugmented": (lik.LogisticSoftmaxAugmented(), 4),
 }
 
@@ -50,6 +51,8 @@ def _family(*names: str) -> set[str]:
 
 
 NOISY = _family("NoisyProbit", "NoisyLogit")
+# the largest function wins, up to flipped labels
+FLIPPED = _family("Step", "RobustMax") | NOISY
 # bounds that equal the expectation itself, up to quadrature
 EXACT = _family("Logit", "Probit", "Step", "RobustMax")
 # bounds computed by quadrature: of E log p(y | f), or, with noise, of E log p(y | g)
@@ -57,6 +60,6 @@ QUADRATURE = EXACT | NOISY
 # bounds that lie below log p(y | f) even where f is known
 LOOSE_AT_ZERO = NOISY | _family("LogisticSoftmaxAugmented")
 # bounds that are not concave: sites may have negative precision
-INDEFINITE = _family("Step", "RobustMax") | NOISY
+INDEFINITE = FLIPPED | {"LogisticSoftmax", "LogisticSoftmax 2"}
 # full closed-form steps (rate 1) are coordinate ascent: they never lower the ELBO
-COORDINATE_ASCENT = _family("LogitPG", "LogisticSoftmax", "LogisticSoftmaxAugmented")
+COORDINATE_ASCENT = _family("LogitPG", "LogisticSoftmaxAugmented") | {"LogisticSoftmax closed"}

@@ -2,7 +2,7 @@ import jax
 import pytest
 from hypothesis import settings
 
-settings.register_profile("laws", max_examples=40, deadline=None, derandomize=True)
+settings.register_profile("laws", max_examples=30, deadline=None, derandomize=True)
 settings.load_profile("laws")
 
 

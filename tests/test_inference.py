@@ -69,14 +69,13 @@ def test_chunked_equals_whole(name, shared):
     theta, stream, n_latent = _problem(name, shared=shared)
     prepared, settled = _settled(theta, stream, n_latent, steps=2)
     whole = visit_all(prepared, settled.q, stream.whole(ROWS), keep_sites=False)
-    for size in (7, 59):
-        parts = visit_all(prepared, settled.q, stream.whole(size), keep_sites=False)
-        np.testing.assert_allclose(parts.elbo, whole.elbo, rtol=1e-12)
-        assert whole.statistics is not None
-        assert parts.statistics is not None
-        np.testing.assert_allclose(
-            parts.statistics.precision, whole.statistics.precision, rtol=1e-10, atol=1e-12
-        )
+    parts = visit_all(prepared, settled.q, stream.whole(25), keep_sites=False)  # 15 rows fill up
+    np.testing.assert_allclose(parts.elbo, whole.elbo, rtol=1e-12)
+    assert whole.statistics is not None
+    assert parts.statistics is not None
+    np.testing.assert_allclose(
+        parts.statistics.precision, whole.statistics.precision, rtol=1e-10, atol=1e-12
+    )
 
 
 @ALL

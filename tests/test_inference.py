@@ -10,7 +10,7 @@ from gpclf.data import ArrayStream
 from gpclf.gaussian import Natural, moments
 from gpclf.inference import FitError, fit, make_plan
 from gpclf.inference.hyper import Theta, dual_bound
-from gpclf.inference.natural import climb, stochastic_step, visit_all
+from gpclf.inference.natural import climb, start, stochastic_step, visit_all
 from gpclf.inference.sites import survey, visit
 from gpclf.inputs import Exact
 from gpclf.kernels import RBF
@@ -196,6 +196,45 @@ def test_sparse_with_every_row_equals_the_full_process(name):
         tau, lam = (0.5 * o + 0.5 * np.asarray(n) for o, n in zip((tau, lam), fresh, strict=True))
     bounds = jax.vmap(likelihood.bound)(y, jnp.asarray(mean), jnp.asarray(variance))
     np.testing.assert_allclose(settled.elbo, float(weight @ bounds) - kl, rtol=1e-6)
+
+
+def _lopsided():
+    """robust-max, nine rows of ten in one class, a large variance: raw sites are no Gaussian."""
+    theta, stream, n_latent = _problem("RobustMax", rows=200)
+    y = np.where(np.arange(200) % 10 == 0, stream.y, 0).astype(np.int32)
+    model = Model(RBF([1.0, 1.5, 2.0], 500.0), theta.model.likelihood, Exact(), shared=True)
+    prepared, _ = prepare(cast(model, jnp.float64), theta.Z, 1e-9)
+    return prepared, list(ArrayStream(stream.X, y, stream.weight).whole(200)), n_latent
+
+
+def test_sites_that_are_no_gaussian_do_not_stop_the_climb():
+    prepared, chunks, n_latent = _lopsided()
+    prior = Natural.standard(n_latent, POINTS)
+    here = visit_all(prepared, prior, chunks, keep_sites=False)
+    assert here.statistics is not None
+    assert min(np.linalg.eigvalsh(p).min() for p in here.statistics.target().precision) < 0
+    seen = [here.elbo]
+    climb(
+        prepared, prior, lambda: chunks, max_steps=20, tolerance=1e-9, slack=1e-10,
+        on_step=lambda elbo, q: seen.append(elbo),
+    )  # fmt: skip
+    assert np.all(np.diff(seen) >= -1e-10)
+    assert seen[-1] > 0.5 * seen[0]  # both negative
+
+
+def test_a_round_on_other_rows_starts_from_the_better_of_q_and_the_prior():
+    prepared, chunks, n_latent = _lopsided()
+    prior = Natural.standard(n_latent, POINTS)
+    q = climb(
+        prepared, prior, lambda: chunks, max_steps=10, tolerance=1e-9, slack=1e-10
+    ).q  # fmt: skip
+    for begin in (prior, q):
+        first, held = start(prepared, begin, chunks)
+        elbos = [
+            visit_all(prepared, each, chunks, keep_sites=False).elbo for each in (first, prior)
+        ]
+        assert elbos[0] >= elbos[1]
+        assert all(np.all(np.asarray(sites.precision) >= 0) for sites in held)
 
 
 def test_a_stochastic_step_is_positive_definite_whatever_the_sites():

@@ -12,6 +12,7 @@ from gpclf.inference import FitError, fit, make_plan
 from gpclf.inference.hyper import Theta, dual_bound
 from gpclf.inference.natural import climb, start, stochastic_step, visit_all
 from gpclf.inference.sites import survey, visit
+from gpclf.inference.stochastic import settled
 from gpclf.inputs import Exact
 from gpclf.kernels import RBF
 from gpclf.likelihoods import Sites
@@ -235,6 +236,15 @@ def test_a_round_on_other_rows_starts_from_the_better_of_q_and_the_prior():
         ]
         assert elbos[0] >= elbos[1]
         assert all(np.all(np.asarray(sites.precision) >= 0) for sites in held)
+
+
+def test_a_fit_is_not_settled_by_the_luck_of_one_epoch():
+    """Two epochs alike by chance do not end a climb; a plateau does, whatever its noise."""
+    climbing = [0.0, 5.0, 5.0, 5.0, 12.0, 12.0, 16.0, 16.0, 22.0, 22.0]
+    plateau = [3.0, 2.0, 3.1, 2.2, 2.9, 3.0, 2.1, 2.9, 2.3, 3.1]
+    assert not any(settled(climbing[:n], 0.1) for n in range(len(climbing) + 1))
+    assert settled(plateau, 0.1)
+    assert not settled(plateau[:9], 0.1)
 
 
 def test_a_stochastic_step_is_positive_definite_whatever_the_sites():

@@ -1,5 +1,7 @@
 """Epochs of stochastic natural steps, on all classes or on a few drawn for each step."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from gpclf.data import ArrayStream
@@ -16,6 +18,15 @@ from gpclf.model import prepare
 ADAM_RATE = 0.01
 FIRST_RATE = 0.5  # of natural steps; falls as the 0.6th power of their number
 LEAST_RATE = 0.02  # beside Adam, whose θ moves on
+WINDOW = 5  # epochs: one alone gains or loses by the luck of its batches
+
+
+def settled(elbos: Sequence[float], tolerance: float) -> bool:
+    """Whether the last epochs are no better on average than those before them."""
+    if len(elbos) < 2 * WINDOW:
+        return False
+    before, now = elbos[-2 * WINDOW : -WINDOW], elbos[-WINDOW:]
+    return float(np.mean(now) - np.mean(before)) < WINDOW * tolerance
 
 
 def run_epochs(
@@ -41,7 +52,7 @@ def run_epochs(
     state = adam_start(theta)
     prepared, _ = prepare(*theta, plan.jitter)
     q = Natural(np.array(q.linear), np.array(q.precision))  # drawn parts of it are written in place
-    before, step, elbo, why = -np.inf, 0, -np.inf, "epoch limit"
+    step, elbos, why = 0, [], "epoch limit"
     for epoch in range(plan.max_epochs):
         estimates = []
         for rows in stream.batches(plan.batch_rows, rng):
@@ -76,8 +87,8 @@ def run_epochs(
         log.note("epochs", elbo / total, share, classes.widened(theta), q)
         if not np.isfinite(elbo):
             raise FitError(f"epoch {epoch + 1}: the ELBO is not a number.")
-        if abs(elbo - before) < plan.tolerance * total:
+        elbos.append(elbo)
+        if settled(elbos, plan.tolerance * total):
             why = "converged"
             break
-        before = elbo
-    return classes.widened(theta), q, elbo, why
+    return classes.widened(theta), q, elbos[-1], why

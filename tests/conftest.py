@@ -1,6 +1,14 @@
-import jax
-import pytest
-from hypothesis import settings
+import os
+from pathlib import Path
+
+# What one worker or run has compiled, others need not. JAX reads these when it is imported.
+_CACHE = Path(__file__).parent.parent / ".pytest_cache" / "jax"
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(_CACHE))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.05")
+
+import jax  # noqa: E402
+import pytest  # noqa: E402
+from hypothesis import settings  # noqa: E402
 
 settings.register_profile("laws", max_examples=30, deadline=None, derandomize=True)
 settings.load_profile("laws")

@@ -10,6 +10,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float
 
+from gpclf.compilation import compiled_once
 from gpclf.posterior import Posterior
 from gpclf.precision import cast, double_precision
 
@@ -45,6 +46,7 @@ def _in_chunks(function: Callable, posterior: Posterior, X: np.ndarray) -> list[
     return [np.concatenate(leaves) for leaves in zip(*parts, strict=True)]
 
 
+@compiled_once
 @double_precision
 def latent_marginals(posterior: Posterior, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Mean and variance of every latent function at every row: two (N, C) arrays."""
@@ -52,6 +54,7 @@ def latent_marginals(posterior: Posterior, X: np.ndarray) -> tuple[np.ndarray, n
     return mu, nu
 
 
+@compiled_once
 @double_precision
 def log_probabilities(posterior: Posterior, X: np.ndarray) -> np.ndarray:
     """log p(class | row), latent variance integrated out: (N, K); each row's exp sums to one."""

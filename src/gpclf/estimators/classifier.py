@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state, compute_sample_weight
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from gpclf import inducing
+from gpclf.compilation import compiled_once
 from gpclf.data import ArrayStream, Scaling, encode, refuse_missing
 from gpclf.estimators import storage
 from gpclf.estimators.progress import shown
@@ -179,6 +180,7 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
         self._learn(X[used], index[used], weight[used], classes, likelihood, rng, began)
         return self
 
+    @compiled_once
     @double_precision
     def _learn(self, X, index, weight, classes, likelihood, rng, began) -> None:
         """Build model, inducing points and plan; run the loop; keep what it found."""

@@ -4,8 +4,6 @@ import warnings
 from typing import Any
 
 import numpy as np
-from scipy.spatial.distance import pdist
-from sklearn.cluster import MiniBatchKMeans, kmeans_plusplus
 from sklearn.exceptions import ConvergenceWarning
 
 MOST = 400
@@ -36,6 +34,8 @@ def choose(X: np.ndarray, count: int | None, rng: np.random.Generator) -> np.nda
     distinct = np.unique(X, axis=0)
     if len(distinct) <= count:
         return distinct
+    from sklearn.cluster import MiniBatchKMeans, kmeans_plusplus  # slow to import
+
     seed = int(rng.integers(2**31 - 1))
     first, _ = kmeans_plusplus(distinct, count, random_state=seed, n_local_trials=1)
     with warnings.catch_warnings():
@@ -50,6 +50,8 @@ def median_distance(X: np.ndarray, rng: np.random.Generator, rows: int = 1000) -
     """The median distance between distinct rows, of at most `rows` of them; 1 if there are none."""
     if len(X) > rows:
         X = X[rng.choice(len(X), rows, replace=False)]
+    from scipy.spatial.distance import pdist  # slow to import
+
     distances = pdist(X)
     distances = distances[distances > 0]
     return float(np.median(distances)) if len(distances) else 1.0

@@ -15,7 +15,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jaxtyping import Array, Float
 from scipy.optimize import minimize
 
@@ -133,11 +132,15 @@ def lbfgs(
 
 def adam_start(theta: Any) -> Any:
     """Adam's memory before its first step."""
+    import optax  # slow to import, and seldom needed
+
     return optax.scale_by_adam().init(theta)
 
 
 @jax.jit
 def _adam_update(theta: Any, by_theta: Any, state: Any, rate: Any) -> Any:
+    import optax
+
     updates, state = optax.scale_by_adam().update(by_theta, state)
     moved = jax.tree.map(lambda leaf, update: leaf + rate * update, theta, updates)
     return moved, state

@@ -1,0 +1,119 @@
+"""Compiled programs kept on disk, so that a second process does not compile again.
+
+JAX has such a cache, for the whole process. Here it is on for the length of our own calls only, and
+left as it is where the user has one. The folder is named by the environment variable `GPCLF_CACHE`
+("off": none), or is `gpclf` in the user's cache folder. What it holds is machine code, trusted when
+it is read: the folder is the user's alone, with a part for each kind of processor.
+"""
+
+import hashlib
+import os
+import platform
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache, wraps
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+import jax
+from jax.experimental.compilation_cache.compilation_cache import reset_cache
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+VARIABLE = "GPCLF_CACHE"
+FOLDER = "jax_compilation_cache_dir"
+SHORTEST = "jax_persistent_cache_min_compile_time_secs"
+WORTH_KEEPING = 0.02  # seconds of compilation
+MOST_BYTES = 2**28
+
+_lock = threading.Lock()
+_calls = 0  # under way, in all threads
+_before: dict[str, object] = {}
+
+
+def _parent() -> Path:
+    """The user's cache folder."""
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+
+
+def _processor() -> str:
+    """What machine code depends on, in twelve letters."""
+    text = platform.machine() + platform.processor()
+    described = Path("/proc/cpuinfo")
+    if described.is_file():
+        lines = described.read_text().splitlines()
+        text += next((line for line in lines if line.startswith(("flags", "Features"))), "")
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _make_room(folder: Path) -> None:
+    """Drop the oldest programs where there are too many bytes."""
+    files = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime)
+    excess = sum(path.stat().st_size for path in files) - MOST_BYTES
+    for path in files:
+        if excess <= 0:
+            return
+        excess -= path.stat().st_size
+        path.unlink(missing_ok=True)
+
+
+@cache
+def folder(named: str | None) -> Path | None:
+    """Where programs are kept, made if need be; None if nowhere."""
+    if named == "off":
+        return None
+    try:
+        path = (Path(named) if named else _parent() / "gpclf") / _processor()
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if hasattr(os, "getuid") and path.stat().st_uid != os.getuid():
+            return None  # another user's: not to be trusted
+        _make_room(path)
+    except (OSError, RuntimeError) as error:  # no home, or a disk that is full or read-only
+        if named:
+            warnings.warn(f"{VARIABLE}={named} cannot be used: {error}.", stacklevel=2)
+        return None
+    return path if os.access(path, os.W_OK) else None
+
+
+@contextmanager
+def _kept() -> Iterator[None]:
+    """A scope in which JAX keeps programs in our folder; threads may be in it together."""
+    global _calls
+    with _lock:
+        if _calls == 0:
+            _before.clear()
+            ours = folder(os.environ.get(VARIABLE))
+            if ours is not None and getattr(jax.config, FOLDER) is None:
+                for name, value in ((FOLDER, str(ours)), (SHORTEST, WORTH_KEEPING)):
+                    _before[name] = getattr(jax.config, name)
+                    jax.config.update(name, value)
+                reset_cache()
+        _calls += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _calls -= 1
+            if _calls == 0 and _before:
+                for name, value in _before.items():
+                    jax.config.update(name, value)
+                reset_cache()
+
+
+def compiled_once(function: Callable[P, R]) -> Callable[P, R]:
+    """Run a function with its programs taken from disk, or kept there once compiled."""
+
+    @wraps(function)
+    def scoped(*args: P.args, **kwargs: P.kwargs) -> R:
+        with _kept():
+            return function(*args, **kwargs)
+
+    return scoped

@@ -1,0 +1,116 @@
+"""Programs kept on disk: for our own calls, in the user's own folder, or not at all."""
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import jax
+import pytest
+
+from gpclf import compilation
+
+# One fit in a new process; prints the programs it found on disk, and JAX's settings afterwards.
+FIT = """
+import jax, numpy as np, gpclf
+hits = []
+jax.monitoring.register_event_listener(
+    lambda event, **_: hits.append(event) if event.endswith("cache_hits") else None)
+before = (jax.config.jax_compilation_cache_dir,
+          jax.config.jax_persistent_cache_min_compile_time_secs)
+gpclf.GPClassifier(n_inducing=4, max_epochs=2).fit(np.eye(8), np.arange(8) % 2)
+jax.jit(lambda x: x @ x + 1)(np.eye(300)).block_until_ready()  # the user's own
+after = (jax.config.jax_compilation_cache_dir,
+         jax.config.jax_persistent_cache_min_compile_time_secs)
+print(len(hits), before == after, before[0])
+"""
+
+
+def in_new_process(**environment):
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("JAX_")}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", FIT],
+        env={**kept, **environment},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stderr == ""
+    hits, unchanged, folder = done.stdout.split()
+    assert unchanged == "True"
+    return int(hits), folder
+
+
+def programs(folder: Path) -> set[str]:
+    return {path.name.split("-")[0] for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_second_process_finds_the_programs_of_the_first(tmp_path):
+    assert in_new_process(GPCLF_CACHE=str(tmp_path)) == (0, "None")
+    ours = programs(tmp_path)
+    assert "jit_survey" in ours
+    assert "jit__lambda" not in ours  # what the user compiles is not ours to keep
+    hits, _ = in_new_process(GPCLF_CACHE=str(tmp_path))
+    assert hits >= len(ours)
+
+
+def test_a_cache_of_the_users_is_used_instead(tmp_path):
+    own, ours = tmp_path / "own", tmp_path / "ours"
+    _, folder = in_new_process(
+        GPCLF_CACHE=str(ours),
+        JAX_COMPILATION_CACHE_DIR=str(own),
+        JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="0",
+    )
+    assert folder == str(own)
+    assert "jit_survey" in programs(own)
+    assert not programs(ours)
+
+
+def test_off_keeps_nothing(tmp_path):
+    in_new_process(GPCLF_CACHE="off", XDG_CACHE_HOME=str(tmp_path), HOME=str(tmp_path))
+    assert not programs(tmp_path)
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.warns(UserWarning, match="GPCLF_CACHE=.*file cannot be used"):
+        assert compilation.folder(str(tmp_path / "file")) is None
+
+
+def test_old_programs_make_room(tmp_path, monkeypatch):
+    monkeypatch.setattr(compilation, "MOST_BYTES", 250)
+    made = compilation.folder(str(tmp_path))
+    for age, name in enumerate("abcd"):
+        path = made / name
+        path.write_bytes(bytes(100))
+        os.utime(path, (age, age))
+    compilation._make_room(made)
+    assert sorted(path.name for path in made.iterdir()) == ["c", "d"]
+
+
+def test_settings_come_back_only_when_the_last_thread_leaves(tmp_path, monkeypatch):
+    monkeypatch.setenv("GPCLF_CACHE", str(tmp_path))
+    own = jax.config.jax_compilation_cache_dir
+    jax.config.update("jax_compilation_cache_dir", None)
+    try:
+        meet, seen = threading.Barrier(2, timeout=30), []
+
+        @compilation.compiled_once
+        def first():
+            meet.wait()  # both are inside
+            meet.wait()  # the other has left
+            seen.append(jax.config.jax_compilation_cache_dir)
+
+        @compilation.compiled_once
+        def second():
+            meet.wait()
+
+        thread = threading.Thread(target=first)
+        thread.start()
+        second()
+        meet.wait()
+        thread.join()
+        assert seen == [str(compilation.folder(str(tmp_path)))]
+        assert jax.config.jax_compilation_cache_dir is None
+    finally:
+        jax.config.update("jax_compilation_cache_dir", own)

@@ -57,8 +57,8 @@ class Race:
         """ψ and ψ′ of one class at every t."""
         t = self.t[:, None]
         if sd < 1:
-            f, w = composite(mean + sd * np.linspace(-9, 9, 7))
-            w = w * normal(f, mean, sd)
+            z, w = composite(np.linspace(-9, 9, 7))  # in units of sd: 256 + 1e-6 z would round
+            f, w = mean + sd * z, w * normal(z, 0.0, 1.0)
             excess = np.exp(np.minimum(self.h(f) - t, 50.0))
             below = np.exp(-excess) * w
             return below.sum(1), (excess * below).sum(1)

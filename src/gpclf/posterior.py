@@ -5,28 +5,60 @@ from typing import Any
 import equinox as eqx
 import jax
 import numpy as np
+from jaxtyping import Float
 
 from gpclf.gaussian import Moments, Natural, moments
 from gpclf.inference.hyper import Theta
+from gpclf.inputs import Exact
+from gpclf.linalg import plain_cholesky
 from gpclf.model import Prepared, prepare
 from gpclf.precision import double_precision
 from gpclf.storage import describe, restore
+
+TINY = 1e-12  # added to the diagonal of I − S: rounding must not make it negative
+
+
+class Roots(eqx.Module):
+    """q seen from k = k(Z, x) itself: μ = kᵀα and ν = k(x, x) − ‖Rᵀk‖², one product a function.
+
+    R is lower triangular, RRᵀ = W(I − S)Wᵀ with W the transposed whitening.
+    """
+
+    weights: Float[np.ndarray, "C M"]
+    root: Float[np.ndarray, "C M M"]
 
 
 class Posterior(eqx.Module):
     """A model seen from its inducing points, and the moments of q(v) there.
 
-    Its arrays are NumPy's, in float64: it can be copied, pickled and sent to another process.
+    Its arrays are NumPy's, in float64 but for the roots: it can be copied, pickled and sent to
+    another process.
     """
 
     prepared: Prepared
     q: Moments
+    roots: Roots | None  # None where there are none: kernels of their own, or I − S not positive
     row_dtype: Any = eqx.field(static=True)
 
     @property
     def n_latent(self) -> int:
         """The number of latent functions."""
         return self.q.mean.shape[0]
+
+
+def find_roots(prepared: Prepared, q: Moments, dtype: Any) -> Roots | None:
+    """What prediction needs of q, where it has this form."""
+    if not (prepared.model.shared and isinstance(prepared.model.inputs, Exact)):
+        return None
+    W = np.asarray(prepared.whitening)
+    roots = []
+    for excess in np.asarray(q.excess):
+        factor = plain_cholesky(TINY * np.eye(len(excess)) - excess)
+        if factor is None:
+            return None
+        upper: Any = np.linalg.qr(factor.T @ W, mode="r")  # better than a root of RRᵀ itself
+        roots.append(upper.T)
+    return Roots((np.asarray(q.mean) @ W).astype(dtype), np.stack(roots).astype(dtype))
 
 
 def parts(posterior: Posterior, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
@@ -41,7 +73,8 @@ def parts(posterior: Posterior, arrays: dict[str, np.ndarray]) -> dict[str, Any]
 def from_parts(description: dict[str, Any], arrays: dict[str, np.ndarray]) -> Posterior:
     """The posterior that `parts` described."""
     prepared, q = (restore(description[name], arrays) for name in ("prepared", "q"))
-    return Posterior(prepared, q, description["row_dtype"])
+    dtype = description["row_dtype"]
+    return Posterior(prepared, q, find_roots(prepared, q, dtype), dtype)
 
 
 @double_precision
@@ -50,4 +83,4 @@ def freeze(theta: Theta, q: Natural, jitter: float, row_dtype: Any) -> Posterior
     prepared, _ = prepare(*theta, jitter)
     m, _ = moments(q)
     prepared, m = jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), (prepared, m))
-    return Posterior(prepared, m, np.dtype(row_dtype).name)
+    return Posterior(prepared, m, find_roots(prepared, m, row_dtype), np.dtype(row_dtype).name)

@@ -5,29 +5,23 @@ holds it with the share of its hazard: p_k = ∫ (ψ_k′/ψ_k)(t) Π_c ψ_c(t) 
 classes, deterministic, each row on its own, in logarithms: small probabilities keep their digits.
 """
 
-import math
 from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jax.scipy.special import erf
 from jaxtyping import Array, Float
-from scipy.special import log_ndtr
 
 from gpclf.likelihoods.base import Latent, Scalar
+from gpclf.likelihoods.gumbel_law import SPREAD, law
 from gpclf.quadrature import Points, graded, panels
 
-SPREAD = math.pi / math.sqrt(6)  # the standard deviation of Gumbel noise
-CENTRE = 0.577  # its mean
+CENTRE = 0.577  # the mean of Gumbel noise
 TAIL = 16.0  # its right tail, e^−t, is 1e-7 there
 MOST = 48  # panels
 LATENT_NODES = 48
-SMOOTHER = 1.2  # noise leaves no sharp bend: panels may be so much wider
-# Nodes of N(0, 1), and of Gumbel noise at the same quantiles: the weights serve both.
-NORMAL = np.linspace(-5.0, 5.0, 18)
-WEIGHTS = np.exp(-0.5 * NORMAL**2) / math.sqrt(2 * math.pi) * 10.0 / 17.0
-GUMBEL = -np.log(-log_ndtr(NORMAL))
+SMOOTHER = 1.3  # noise leaves no sharp bend: panels may be so much wider
+MOST_LOG = 5.0  # of H = log(−log ψ): what is larger means no chance at all
+LEAST_UNIT = -60.0  # of log p_k, as float32 can carry it beside those near 0
 
 Table = Float[Array, "C nodes"]
 
@@ -53,35 +47,25 @@ def log_expected_shares(
 
 
 def log_expected_softmax(mu: Latent, nu: Latent) -> Latent:
-    """log ∫ softmax(f) N(f; μ, ν) df.
+    """log ∫ softmax(f) N(f; μ, ν) df, with H = log(−log ψ) of each class from its series.
 
-    ψ_c is the cdf of a Gaussian plus Gumbel noise: the sum over nodes of the narrower of the two,
-    of the cdf of the wider.
+    p_k = ∫ −H_k′ exp(H_k − Σ_c exp H_c) dt as far as Σ exp H counts; beyond, exp H_k is left.
     """
-    mu, sd = mu - jnp.max(mu), jnp.sqrt(nu)
-    narrow = (sd < SPREAD)[:, None]
-    narrow_sd, wide_sd = jnp.where(narrow[:, 0], sd, 0.0), jnp.where(narrow, 1.0, sd[:, None])
-    smallest = jnp.finfo(mu.dtype).tiny
+    mu = mu - jnp.max(mu)
+    laws = law(mu, jnp.sqrt(nu))
+    low, high = jnp.max(laws.low), jnp.max(laws.high)
+    left_over = laws(high[None])[0][:, 0]
+    unit = jnp.maximum(left_over, LEAST_UNIT)  # so that no class is too small for a float
 
-    def law(t: Points) -> tuple[Table, Table]:
-        lead = mu[:, None] - t
-        reached = jnp.exp(jnp.minimum(lead, 60.0))
-        psi, density = jnp.full((2, *lead.shape), smallest, mu.dtype)
-        for x, gumbel, weight in zip(
-            NORMAL.tolist(), GUMBEL.tolist(), WEIGHTS.tolist(), strict=True
-        ):
-            step = jnp.exp(x * narrow_sd)[:, None]
-            z = (lead + gumbel) / wide_sd
-            below = jnp.where(narrow, jnp.exp(-step * reached), 0.5 - 0.5 * erf(z * math.sqrt(0.5)))
-            psi = psi + weight * below
-            density = density + weight * jnp.where(narrow, step * below, jnp.exp(-0.5 * z**2))
-        outside = jnp.where(narrow, lead, -jnp.log(wide_sd * math.sqrt(2 * math.pi)))
-        return jnp.log(jnp.maximum(psi, smallest)), jnp.log(density) + outside
+    def integrals(t: Points, weights: Points) -> Latent:
+        H, slope = laws(t)
+        hazard = jnp.exp(jnp.minimum(H, MOST_LOG) - unit[:, None])
+        return (slope * hazard) @ (weights * jnp.exp(-jnp.exp(unit) @ hazard))
 
-    scales = jnp.sqrt(nu + SPREAD**2)
-    low = jnp.max(mu - 5.5 * sd) - 4.0
-    high = jnp.max(mu + 5.5 * sd) + TAIL
-    return log_expected_shares(law, mu + CENTRE, SMOOTHER * scales, low, high, mu.shape[0])
+    centres, scales = mu + CENTRE, SMOOTHER * laws.width
+    total = panels(integrals, centres, scales, low, high, jnp.zeros_like(mu), MOST)
+    within = jnp.log(jnp.maximum(total, jnp.finfo(mu.dtype).tiny)) + unit
+    return jax.nn.log_softmax(jnp.logaddexp(within, left_over))
 
 
 def log_expected_logistic_softmax(mu: Latent, nu: Latent) -> Latent:

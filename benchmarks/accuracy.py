@@ -37,7 +37,7 @@ LIKELIHOOD_SETS = [
 
 def evaluate(name: str, seed: int, likelihood: str, options: argparse.Namespace) -> dict:
     """Fit one split; the seconds are those of fit, compilation included."""
-    rows = split(name, seed, folder=options.data)
+    rows = split(name, seed, folder=options.data, openml=options.openml)
     classifier = GPClassifier(likelihood, n_inducing=options.n_inducing, random_state=seed)
     start = time.perf_counter()
     classifier.fit(rows.X_train, rows.y_train)
@@ -52,7 +52,7 @@ def evaluate(name: str, seed: int, likelihood: str, options: argparse.Namespace)
 
 def suits(likelihood: str, name: str, options: argparse.Namespace) -> bool:
     """Whether a likelihood can model as many classes as the set has."""
-    n_classes = len(np.unique(split(name, 0, folder=options.data).y_train))
+    n_classes = len(np.unique(split(name, 0, folder=options.data, openml=options.openml).y_train))
     try:
         likelihood_from(likelihood, n_classes)
     except ValueError:
@@ -73,7 +73,7 @@ def main() -> int:
     likelihoods = list(NAMES) if options.likelihoods == ["all"] else options.likelihoods
     sets = options.sets or (list(TARGETS) if likelihoods == ["auto"] else LIKELIHOOD_SETS)
     for name in sets:
-        find(name, options.data)
+        find(name, options.data, options.openml)
 
     RESULTS.parent.mkdir(exist_ok=True)
     results = []

@@ -56,7 +56,7 @@ def main() -> int:
     parser.add_argument("--epochs", type=int, default=30)
     parser.add_argument("--keep-kernel", dest="learn", action="store_false")
     options = parser.parse_args()
-    rows = split(options.set, 0, folder=options.data)
+    rows = split(options.set, 0, folder=options.data, openml=options.openml)
     count = len(np.unique(rows.y_train))
     print(
         f"{'step':<12} {'epochs':>6} {'ms per step':>11} {'seconds':>8} {'NLL':>8} {'accuracy':>9}"

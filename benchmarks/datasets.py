@@ -1,7 +1,8 @@
 """Load a benchmark data set and split it. Needs NumPy only: the rivals' Pythons read it too.
 
 A set is a file ``NAME.npz`` with arrays ``X`` (n x d inputs, not normalised) and ``y`` (classes
-0..C-1). The folder is given by ``--data`` or by the environment variable ``GPCLF_DATA``.
+0..C-1). The folder is given by ``--data`` or by the environment variable ``GPCLF_DATA``. With
+``--openml`` a set that the folder lacks is fetched from openml.org, which needs scikit-learn.
 """
 
 import argparse
@@ -12,6 +13,17 @@ from typing import NamedTuple
 import numpy as np
 
 VARIABLE = "GPCLF_DATA"
+
+# Name and version at openml.org. Rows may come in another order than a folder's.
+OPENML = {
+    "adult": ("adult", 2),
+    "letter": ("letter", 1),
+    "magic": ("MagicTelescope", 1),
+    "pendigits": ("pendigits", 1),
+    "statlog-landsat": ("satimage", 1),
+    "waveform-noise": ("waveform-5000", 1),
+}
+MISSING = -1.0  # the code of a missing value, as if it were one more category
 
 
 class Split(NamedTuple):
@@ -27,33 +39,62 @@ def add_data_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--data", metavar="FOLDER", help=f"folder of NAME.npz files (default: ${VARIABLE})"
     )
+    parser.add_argument(
+        "--openml", action="store_true", help="fetch a set that the folder lacks from openml.org"
+    )
 
 
-def find(name: str, folder: str | None = None) -> Path:
-    """The file of a set; SystemExit with one sentence if it is not there."""
+def find(name: str, folder: str | None = None, openml: bool = False) -> Path | None:
+    """The file of a set, None if it is to be fetched; SystemExit with one sentence if neither."""
     folder = folder or os.environ.get(VARIABLE)
+    path = Path(folder or "", f"{name}.npz")
+    if folder and path.is_file():
+        return path
+    if openml and name in OPENML:
+        return None
     if not folder:
         raise SystemExit(f"No data folder: give --data FOLDER or set {VARIABLE}.")
     if not Path(folder).is_dir():
         raise SystemExit(f"No folder {folder!r}: give another by --data or {VARIABLE}.")
-    path = Path(folder, f"{name}.npz")
-    if not path.is_file():
-        raise SystemExit(
-            f"No set {name!r} ({path.name}) in the data folder {folder!r}, "
-            f"which --data or {VARIABLE} names."
-        )
-    return path
+    raise SystemExit(
+        f"No set {name!r} ({path.name}) in the data folder {folder!r}, "
+        f"which --data or {VARIABLE} names."
+    )
 
 
-def load(name: str, folder: str | None = None) -> tuple[np.ndarray, np.ndarray]:
+def load(
+    name: str, folder: str | None = None, openml: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
     """All rows of a set, in the file's order."""
-    with np.load(find(name, folder), allow_pickle=False) as arrays:
+    path = find(name, folder, openml)
+    if path is None:
+        return fetch(name)
+    with np.load(path, allow_pickle=False) as arrays:
         return arrays["X"].astype(np.float64), arrays["y"].astype(np.int64)
 
 
-def split(name: str, seed: int, test_share: float = 0.1, folder: str | None = None) -> Split:
+def fetch(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """From openml.org, kept by scikit-learn for the next time; categories as ordinal codes."""
+    from sklearn.datasets import fetch_openml
+
+    openml_name, version = OPENML[name]
+    # This parser needs no pandas and codes the categories of X as 0, 1, ... itself.
+    X, y = fetch_openml(
+        openml_name, version=version, as_frame=False, parser="liac-arff", return_X_y=True
+    )
+    X = np.asarray(X, np.float64)
+    return np.where(np.isnan(X), MISSING, X), np.unique(y, return_inverse=True)[1]
+
+
+def split(
+    name: str,
+    seed: int,
+    test_share: float = 0.1,
+    folder: str | None = None,
+    openml: bool = False,
+) -> Split:
     """Shuffle the rows by ``default_rng(seed)``; the first ``test_share`` of them are the test."""
-    X, y = load(name, folder)
+    X, y = load(name, folder, openml)
     order = np.random.default_rng(seed).permutation(len(y))
     n_test = round(test_share * len(y))
     test, train = order[:n_test], order[n_test:]

@@ -1,0 +1,82 @@
+"""scikit-learn's classifiers as the race and the comparison use them: methods by name.
+
+All get standardised inputs and classes 0..C-1, of which some may have no training row.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.gaussian_process import GaussianProcessClassifier
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+from sklearn.linear_model import LogisticRegression
+
+from svgp import FIRST_VARIANCE, median_distance
+
+GP_ROWS = 2000  # its cost grows with the cube of the rows
+
+
+def learn(
+    classifier: Any, X: np.ndarray, y: np.ndarray, n_classes: int
+) -> Callable[[np.ndarray], np.ndarray]:
+    """Fit; return the function from X to ln p, with a column of -inf for a class without rows."""
+    seen, index = np.unique(y, return_inverse=True)
+    classifier.fit(X, index)
+
+    def log_probabilities(X: np.ndarray) -> np.ndarray:
+        p = np.zeros((len(X), n_classes))
+        p[:, seen] = classifier.predict_proba(X)
+        with np.errstate(divide="ignore"):
+            return np.log(p)
+
+    return log_probabilities
+
+
+class HeldOutTenth:
+    """One split for calibration: a random tenth held out, but never all rows of a class."""
+
+    def __init__(self, seed: int):
+        self.seed = seed
+
+    def get_n_splits(self, X=None, y=None, groups=None) -> int:
+        return 1
+
+    def split(self, X, y, groups=None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        order = np.random.default_rng(self.seed).permutation(len(y))
+        _, kept = np.unique(y[order], return_index=True)
+        held_out = np.delete(order, kept)[: max(1, len(y) // 10)]
+        yield np.setdiff1d(order, held_out), held_out
+
+
+def gp(X: np.ndarray, seed: int) -> GaussianProcessClassifier:
+    """Laplace's approximation, each class against the rest; a lengthscale per input."""
+    length = median_distance(X, np.random.default_rng(seed))
+    kernel = ConstantKernel(FIRST_VARIANCE) * RBF(np.full(X.shape[1], length))
+    return GaussianProcessClassifier(kernel, random_state=seed)
+
+
+def logistic(X: np.ndarray, seed: int) -> LogisticRegression:
+    return LogisticRegression(max_iter=10_000)
+
+
+def boosting(X: np.ndarray, seed: int) -> HistGradientBoostingClassifier:
+    return HistGradientBoostingClassifier(random_state=seed)
+
+
+def calibrated_boosting(X: np.ndarray, seed: int) -> CalibratedClassifierCV:
+    return CalibratedClassifierCV(boosting(X, seed), method="temperature", cv=HeldOutTenth(seed))
+
+
+def forest(X: np.ndarray, seed: int) -> RandomForestClassifier:
+    return RandomForestClassifier(n_estimators=500, random_state=seed, n_jobs=-1)
+
+
+METHODS: dict[str, Callable[[np.ndarray, int], Any]] = {
+    "gp": gp,
+    "logistic": logistic,
+    "boosting": boosting,
+    "boosting-calibrated": calibrated_boosting,
+    "forest": forest,
+}

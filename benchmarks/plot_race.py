@@ -6,6 +6,7 @@ from math import isfinite
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
 
 RESULTS = Path(__file__).parent / "results"
 COLUMNS = 3
@@ -14,7 +15,7 @@ Curve = list[tuple[float, float]]  # seconds, NLL
 
 
 def latest_curves(path: Path) -> dict[str, dict[str, Curve]]:
-    """By set and method, the tests of the last run in the file; of its first seed if several."""
+    """By set and method, the tests of the last run in the file."""
     curves: dict[str, dict[str, Curve]] = defaultdict(dict)
     runs: dict[tuple[str, str], str] = {}
     for line in path.read_text().splitlines():
@@ -56,12 +57,16 @@ def draw(curves: dict[str, dict[str, Curve]]):
         # What came out worse than the first guesses, a blow-up, stays outside the panel.
         axis.set_ylim(top=1.05 * max(curve[0][1] for curve in of_set.values()))
         axis.set(title=name, xscale="log", yscale="log", xlabel="seconds", ylabel="test NLL")
+        for ticks in (axis.xaxis, axis.yaxis):
+            ticks.set_major_locator(LogLocator(subs=(1, 2, 3, 5)))
+            ticks.set_major_formatter(ScalarFormatter())
+            ticks.set_minor_formatter(NullFormatter())
     handles = {
         text: handle
         for axis in axes.flat
         for handle, text in zip(*axis.get_legend_handles_labels(), strict=True)
     }
-    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=len(handles))
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=2 * columns)
     return figure
 
 

@@ -28,6 +28,9 @@ import numpy as np  # noqa: E402
 
 from racer import Predict, Race, compete  # noqa: E402
 
+# In float32 the full natural rate blows up at once on many classes: it is warmed up.
+FIRST_NATURAL_RATE = 0.01
+WARM_UP_STEPS = 20
 TEST_SAMPLES = 128
 TEST_ROWS = 1024  # predicted at once
 
@@ -67,11 +70,11 @@ def make_step(race: Race, model: Model, likelihood) -> Callable[[torch.Tensor], 
         y = y.float()
     bound = gpytorch.mlls.VariationalELBO(likelihood, model, num_data=len(X))
     if race.options.method == "natural":
-        optimizers = [
-            gpytorch.optim.NGD(model.variational_parameters(), len(X), lr=svgp.NATURAL_RATE),
-            torch.optim.Adam(model.hyperparameters(), lr=svgp.ADAM_RATE),
-        ]
+        natural = gpytorch.optim.NGD(model.variational_parameters(), len(X), svgp.NATURAL_RATE)
+        schedules = [torch.optim.lr_scheduler.LambdaLR(natural, warm_up)]
+        optimizers = [natural, torch.optim.Adam(model.hyperparameters(), lr=svgp.ADAM_RATE)]
     else:
+        schedules = []
         optimizers = [torch.optim.Adam(model.parameters(), lr=svgp.ADAM_RATE)]
 
     def step(rows: torch.Tensor) -> float:
@@ -81,11 +84,16 @@ def make_step(race: Race, model: Model, likelihood) -> Callable[[torch.Tensor], 
             optimizer.zero_grad()
         loss = -bound(model(X[rows]), y[rows])
         loss.backward()
-        for optimizer in optimizers:
+        for optimizer in (*optimizers, *schedules):
             optimizer.step()
         return loss.item()
 
     return step
+
+
+def warm_up(step: int) -> float:
+    """The share of the full natural rate at a step: log-linear, then one."""
+    return (FIRST_NATURAL_RATE / svgp.NATURAL_RATE) ** max(0.0, 1 - step / WARM_UP_STEPS)
 
 
 def make_log_probabilities(race: Race, model: Model) -> Predict:

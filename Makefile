@@ -37,6 +37,15 @@ $(VENV)-gpflow/.done:
 	$(VENV)-gpflow/bin/pip install --quiet --disable-pip-version-check gpflow tensorflow-cpu tf-keras scikit-learn
 	@touch $@
 
+$(VENV)-gpytorch/.done:
+	$(PYTHON) -m venv $(VENV)-gpytorch
+	$(VENV)-gpytorch/bin/pip install --quiet --disable-pip-version-check torch --index-url https://download.pytorch.org/whl/cpu \
+	  || $(VENV)-gpytorch/bin/pip install --quiet --disable-pip-version-check torch
+	$(VENV)-gpytorch/bin/pip install --quiet --disable-pip-version-check gpytorch scikit-learn
+	@touch $@
+
+bench-setup: $(VENV)/.dev $(VENV)-gpflow/.done $(VENV)-gpytorch/.done ## environments of the rivals: GPflow, GPyTorch
+
 bench-accuracy: $(VENV)/.dev ## test NLL on five sets beside the targets; GPCLF_DATA names the folder
 	$(BIN)/python benchmarks/accuracy.py
 
@@ -46,14 +55,24 @@ bench-likelihoods: $(VENV)/.dev ## every likelihood on eleven sets: NLL and accu
 bench-classes: $(VENV)/.dev ## a step on 6 of 26 classes beside a step on all
 	$(BIN)/python benchmarks/class_subsampling.py
 
-bench-race: $(VENV)/.dev $(VENV)-gpflow/.done ## seconds to NLL 0.300 on magic, gpclf and GPflow
-	$(BIN)/python benchmarks/race.py --rival-python $(VENV)-gpflow/bin/python
+RACE = $(BIN)/python benchmarks/race.py \
+	--gpflow-python $(VENV)-gpflow/bin/python --gpytorch-python $(VENV)-gpytorch/bin/python
+
+bench-race: bench-setup ## seconds to the best rival's NLL on six sets, the two best rivals
+	$(RACE)
+
+bench-race-all: bench-setup ## the same against all five rivals
+	$(RACE) --rivals all
+
+bench-compare: $(VENV)/.dev ## NLL and calibration beside boosting, forest, logistic regression
+	$(BIN)/python benchmarks/compare.py
 
 format: $(VENV)/.dev ## rewrite the code in the house format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-clean: ## remove the environment and build products
-	rm -rf $(VENV) $(VENV)-gpflow build dist .pytest_cache .ruff_cache
+clean: ## remove the environments and build products
+	rm -rf $(VENV) $(VENV)-gpflow $(VENV)-gpytorch build dist .pytest_cache .ruff_cache
 
-.PHONY: help demo check test test-slow bench-accuracy bench-likelihoods bench-classes bench-race format clean
+.PHONY: help demo check test test-slow format clean bench-setup bench-accuracy bench-likelihoods \
+	bench-classes bench-race bench-race-all bench-compare

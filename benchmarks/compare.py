@@ -6,7 +6,7 @@ each method is configured.
 
 import os
 
-# Threads that spin while they wait make boosting ten times slower beside any other work.
+# Threads that spin while they wait make boosting far slower beside any other work.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import argparse
@@ -107,7 +107,7 @@ def print_ranks(table: dict[str, dict[str, float]], methods: list[str]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__)
     add_data_option(parser)
     parser.add_argument("--sets", nargs="+", default=SETS, metavar="NAME")
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])

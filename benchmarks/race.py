@@ -267,7 +267,7 @@ def summary(rows: list[Row]) -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__)
     add_data_option(parser)
     parser.add_argument("--sets", nargs="+", default=SETS, metavar="NAME")
     parser.add_argument(

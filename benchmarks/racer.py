@@ -86,7 +86,7 @@ class Race:
 
 
 def compete(
-    description: str,
+    description: str | None,
     racer: str,
     import_seconds: float,
     run: Callable[[Race], None],

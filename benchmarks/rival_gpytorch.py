@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable
 
 warnings.filterwarnings("ignore", category=FutureWarning)  # from inside the libraries
-# Threads that spin while they wait make a step ten times slower beside any other work.
+# Threads that spin while they wait make a step far slower beside any other work.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 _import_start = time.perf_counter()
 

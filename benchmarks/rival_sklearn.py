@@ -6,7 +6,7 @@ import time
 import warnings
 from math import isfinite
 
-# Threads that spin while they wait make boosting ten times slower beside any other work.
+# Threads that spin while they wait make boosting far slower beside any other work.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 _import_start = time.perf_counter()
 

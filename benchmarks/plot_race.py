@@ -54,9 +54,9 @@ def draw(curves: dict[str, dict[str, Curve]]):
                 linewidth=2 if ours else 1.2,
                 marker="o" if len(curve) == 1 else None,
             )
-        # What came out worse than the first guesses, a blow-up, stays outside the panel.
-        axis.set_ylim(top=1.05 * max(curve[0][1] for curve in of_set.values()))
         axis.set(title=name, xscale="log", yscale="log", xlabel="seconds", ylabel="test NLL")
+        # What comes out worse than every first test, a blow-up, stays outside the panel.
+        axis.set_ylim(top=1.05 * max(curve[0][1] for curve in of_set.values()))
         for ticks in (axis.xaxis, axis.yaxis):
             ticks.set_major_locator(LogLocator(subs=(1, 2, 3, 5)))
             ticks.set_major_formatter(ScalarFormatter())

@@ -78,18 +78,14 @@ def race(method: str, command: list[str], environment: dict[str, str], guard: fl
     timer.daemon = True
     timer.start()
     run = Run(method)
-    for line in output:
-        fields = json.loads(line)
-        if "nll" in fields:
-            run.curve.append(fields)
-            echo(f"  {method} {fields['seconds']:7.1f} s   NLL {fields['nll']:.4f}")
-        elif "racer" in fields:
-            run.racer, run.split = fields["racer"], fields["split"]
-        else:
-            run.outcome, run.seconds = fields["outcome"], fields["seconds"]
-    process.wait()
+    try:
+        for line in output:
+            take(json.loads(line), run)
+        process.wait()
+    finally:
+        process.kill()  # if this race is given up, so is the racer
+        timer.cancel()
     drain.join()
-    timer.cancel()
     echo(" " * 60 + "\r")
     lines = [line.strip() for line in errors if line.strip()] or ["no message"]
     if not run.racer:
@@ -99,6 +95,17 @@ def race(method: str, command: list[str], environment: dict[str, str], guard: fl
         run.outcome = f"stopped with code {process.returncode}: {why}"
         run.seconds = run.curve[-1]["seconds"] if run.curve else 0.0
     return run
+
+
+def take(line: dict, run: Run) -> None:
+    """Add one line of a racer, as racer.py describes them, to its run."""
+    if "nll" in line:
+        run.curve.append(line)
+        echo(f"  {run.method} {line['seconds']:7.1f} s   NLL {line['nll']:.4f}")
+    elif "racer" in line:
+        run.racer, run.split = line["racer"], line["split"]
+    else:
+        run.outcome, run.seconds = line["outcome"], line["seconds"]
 
 
 def echo(text: str) -> None:

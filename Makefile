@@ -39,9 +39,7 @@ $(VENV)-gpflow/.done:
 
 $(VENV)-gpytorch/.done:
 	$(PYTHON) -m venv $(VENV)-gpytorch
-	$(VENV)-gpytorch/bin/pip install --quiet --disable-pip-version-check torch --index-url https://download.pytorch.org/whl/cpu \
-	  || $(VENV)-gpytorch/bin/pip install --quiet --disable-pip-version-check torch
-	$(VENV)-gpytorch/bin/pip install --quiet --disable-pip-version-check gpytorch scikit-learn
+	$(VENV)-gpytorch/bin/pip install --quiet --disable-pip-version-check torch gpytorch scikit-learn
 	@touch $@
 
 bench-setup: $(VENV)/.dev $(VENV)-gpflow/.done $(VENV)-gpytorch/.done ## environments of the rivals: GPflow, GPyTorch

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from jaxtyping import Float, Int
+from scipy.special import logsumexp
 
 BINS = 15
 
@@ -106,7 +107,9 @@ def _checked(
             f"got shape {log_p.shape}."
         )
     n_rows, n_classes = log_p.shape
-    if not np.allclose(np.logaddexp.reduce(log_p, axis=1), 0.0, atol=1e-3):  # False for NaN as well
+    if not np.allclose(
+        np.asarray(logsumexp(log_p, axis=1)), 0.0, atol=1e-3
+    ):  # False for NaN as well
         raise ValueError("Each row of log_probabilities must be the logs of numbers that sum to 1.")
     if y.shape != (n_rows,):
         raise ValueError(f"y_index must have shape ({n_rows},), one per row, got {y.shape}.")

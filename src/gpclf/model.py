@@ -4,6 +4,7 @@
 place where M×M algebra on the kernel happens.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -60,8 +61,12 @@ class Prepared(eqx.Module):
             # rounding can leave ν a little below 0: keep it at what the precision resolves
             return mu, jnp.maximum(nu, jnp.finfo(nu.dtype).eps * features.diagonal)
 
-        axis = None if self.model.shared else 0
-        return jax.vmap(one, in_axes=(axis, 0), out_axes=1)(features, q)
+        shared = self.model.shared
+        mu, nu = for_each(
+            lambda own: one(features if shared else own[0], own[1]),
+            (None if shared else features, q),
+        )
+        return mu.T, nu.T
 
     def bounds(self, y: Labels, mu: Marginals, nu: Marginals) -> Float[Array, "B"]:
         """ℓ of every row."""
@@ -106,6 +111,19 @@ def prepare_pullback(prepared: Prepared, by: Prepared) -> tuple[Model, Float[np.
         by_K = np.stack([lower_inverse_pullback(w, g) for w, g in zip(W, by_W, strict=True)])
     through_K = _kernel_pullback(prepared.model, prepared.Z, jnp.asarray(by_K))
     return jax.tree.map(np.add, jax.tree.map(np.asarray, (by.model, by.Z)), through_K)
+
+
+def for_each(function: Callable, stacked: Any) -> Any:
+    """`function` of every entry along the first axis, one after the other, stacked.
+
+    For work on rows, of which one function's share fills the cache: all functions at once would
+    move every intermediate result through main memory, at a third of the speed.
+    """
+    if jax.tree.leaves(stacked)[0].shape[0] == 1:
+        return jax.tree.map(
+            lambda leaf: leaf[None], function(jax.tree.map(lambda leaf: leaf[0], stacked))
+        )
+    return jax.lax.map(function, stacked)
 
 
 def one_per_function(tree: Any, count: int) -> Any:

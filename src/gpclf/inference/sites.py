@@ -15,7 +15,7 @@ from gpclf.data import Chunk
 from gpclf.gaussian import Moments, Natural
 from gpclf.inputs import Features
 from gpclf.likelihoods import Likelihood, Sites
-from gpclf.model import Prepared
+from gpclf.model import Prepared, for_each
 from gpclf.precision import cast
 
 
@@ -43,11 +43,13 @@ def _summed_sites(
 ) -> tuple[Float[Array, "C M"], Float[Array, "C M M"]]:
     """Σ wλa and Σ wτaaᵀ for each latent function."""
 
-    def one(A, tau, lam):
-        return A.T @ (weight * lam), ((weight * tau)[:, None] * A).T @ A
+    def one(own):
+        own_A, tau, lam = own
+        rows = A if own_A is None else own_A
+        return rows.T @ (weight * lam), ((weight * tau)[:, None] * rows).T @ rows
 
-    axis = None if A.ndim == 2 else 0
-    return jax.vmap(one, in_axes=(axis, 1, 1))(A, sites.precision, sites.linear)
+    own_A = None if A.ndim == 2 else A
+    return for_each(one, (own_A, sites.precision.T, sites.linear.T))
 
 
 def _double(tree):
@@ -148,14 +150,18 @@ def gradient(
     by = cast(by_held, chunk.X.dtype)
     weight = chunk.scale * chunk.weight
 
-    def through_sites(A, tau, lam, by_linear, by_precision):
+    def through_sites(rows, own):
         """By a: wλ ∂/∂h + 2wτ ∂/∂Λ a."""
+        tau, lam, by_linear, by_precision = own
         return (weight * lam)[:, None] * by_linear + 2 * (weight * tau)[:, None] * (
-            A @ by_precision
+            rows @ by_precision
         )
 
-    axis = None if A.ndim == 2 else 0
-    lifted = jax.vmap(through_sites, in_axes=(axis, 1, 1, 0, 0))
-    by_A = lifted(A, sites.precision, sites.linear, by.linear, by.precision)
-    by_A = jnp.sum(by_A, axis=0) if A.ndim == 2 else by_A
-    return pull(Features(by_features.A + by_A, by_features.diagonal))[0]
+    each = (sites.precision.T, sites.linear.T, by.linear, by.precision)
+    if A.ndim == 2:
+        by_A, _ = jax.lax.scan(
+            lambda total, own: (total + through_sites(A, own), None), by_features.A, each
+        )
+    else:
+        by_A = by_features.A + for_each(lambda own: through_sites(own[0], own[1:]), (A, *each))
+    return pull(Features(by_A, by_features.diagonal))[0]

@@ -65,6 +65,20 @@ bench-race-all: bench-setup ## the same against all five rivals
 bench-compare: $(VENV)/.dev ## NLL and calibration beside boosting, forest, logistic regression
 	$(BIN)/python benchmarks/compare.py
 
+bench-step: $(VENV)/.dev ## a natural step against the matrix-product speed of this machine
+	$(BIN)/python benchmarks/step.py
+
+bench-prediction: bench-setup ## rows predicted a second, beside GPflow
+	$(BIN)/python benchmarks/prediction.py --gpflow-python $(VENV)-gpflow/bin/python
+
+bench-cold: bench-setup ## import and first fit in a new process, beside the rivals
+	$(BIN)/python benchmarks/cold_start.py --gpflow-python $(VENV)-gpflow/bin/python \
+	  --gpytorch-python $(VENV)-gpytorch/bin/python
+
+bench-quick: $(VENV)/.dev ## under three minutes, no rivals: before and after a change to a hot path
+	-$(BIN)/python benchmarks/step.py --quick
+	-$(BIN)/python benchmarks/accuracy.py --sets magic statlog-landsat waveform-noise --seeds 0
+
 format: $(VENV)/.dev ## rewrite the code in the house format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -73,4 +87,5 @@ clean: ## remove the environments and build products
 	rm -rf $(VENV) $(VENV)-gpflow $(VENV)-gpytorch build dist .pytest_cache .ruff_cache
 
 .PHONY: help demo check test test-slow format clean bench-setup bench-accuracy bench-likelihoods \
-	bench-classes bench-race bench-race-all bench-compare
+	bench-classes bench-race bench-race-all bench-compare bench-step bench-prediction bench-cold \
+	bench-quick

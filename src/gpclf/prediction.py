@@ -4,8 +4,11 @@ A row's result does not depend on the other rows of a call. Rows are padded to o
 so that after the first calls nothing is compiled again.
 """
 
+import weakref
+from collections import deque
 from collections.abc import Callable
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,7 +18,8 @@ from gpclf.compilation import compiled_once
 from gpclf.posterior import Posterior
 from gpclf.precision import cast, double_precision
 
-FEW, MANY = 64, 2048
+FEW, MANY = 32, 2048
+AHEAD = 2  # chunks that are computed while an earlier one is copied
 BLOCKS = 4  # of columns of a triangular matrix: 5/8 of the products are left
 
 Rows = Float[Array, "B D"]
@@ -23,7 +27,6 @@ Rows = Float[Array, "B D"]
 
 @jax.jit
 def _marginals(posterior: Posterior, X: Rows) -> tuple[Float[Array, "B C"], Float[Array, "B C"]]:
-    posterior = cast(posterior, X.dtype)
     prepared = posterior.prepared
     if posterior.roots is None:
         return prepared.marginals(prepared.features(X), posterior.q)
@@ -49,21 +52,44 @@ def _squared_norms(K: Float[Array, "B M"], root: Float[Array, "C M M"]) -> Float
 @jax.jit
 def _log_probabilities(posterior: Posterior, X: Rows) -> Float[Array, "B K"]:
     mu, nu = _marginals(posterior, X)
-    likelihood = cast(posterior.prepared.model.likelihood, X.dtype)
-    return jax.vmap(likelihood.log_probabilities)(mu, nu)
+    return jax.vmap(posterior.prepared.model.likelihood.log_probabilities)(mu, nu)
+
+
+_on_device: dict[int, Posterior] = {}
+
+
+def _ready(posterior: Posterior) -> Posterior:
+    """What rows need of a posterior, in their precision and on the device; made once, then kept."""
+    key = id(posterior)
+    if key not in _on_device:
+        weakref.finalize(posterior, _on_device.pop, key, None)
+        needed = cast(posterior, np.dtype(posterior.row_dtype))
+        if posterior.roots is not None:
+            needed = eqx.tree_at(lambda p: (p.prepared.whitening, p.q), needed, (None, None))
+        _on_device[key] = jax.device_put(needed)
+    return _on_device[key]
 
 
 def _in_chunks(function: Callable, posterior: Posterior, X: np.ndarray) -> list[np.ndarray]:
     """The leaves of `function(posterior, rows)` for all rows, in float64."""
     X = np.asarray(X, posterior.row_dtype)
     size = FEW if len(X) <= FEW else MANY
-    parts = []
+    posterior = _ready(posterior)
+    parts, under_way = [], deque()
+
+    def collect() -> None:
+        count, result = under_way.popleft()
+        parts.append([np.asarray(leaf, np.float64)[:count] for leaf in jax.tree.leaves(result)])
+
     for first in range(0, len(X), size):
         rows = X[first : first + size]
-        filled = np.zeros((size, X.shape[1]), X.dtype)
-        filled[: len(rows)] = rows
-        leaves = jax.tree.leaves(function(posterior, filled))
-        parts.append([np.asarray(leaf, np.float64)[: len(rows)] for leaf in leaves])
+        if len(rows) < size:
+            rows = np.concatenate([rows, np.zeros((size - len(rows), X.shape[1]), X.dtype)])
+        under_way.append((min(size, len(X) - first), function(posterior, rows)))
+        if len(under_way) > AHEAD:
+            collect()
+    while under_way:
+        collect()
     return [np.concatenate(leaves) for leaves in zip(*parts, strict=True)]
 
 

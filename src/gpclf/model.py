@@ -94,11 +94,11 @@ def prepare(
     model: Model, Z: Float[Array | np.ndarray, "*G M D"], jitter: float
 ) -> tuple[Prepared, float]:
     """Whiten the inducing variables, in float64; also the largest jitter that was needed."""
-    Z = jnp.asarray(Z)
+    Z = jax.device_put(Z)
     K = np.asarray(_kernel_matrices(model, Z))
     factors = [cholesky(one, jitter) for one in (K[None] if model.shared else K)]
     whitening = np.stack([lower_inverse(L) for L, _ in factors])
-    whitening = jnp.asarray(whitening[0] if model.shared else whitening)
+    whitening = jax.device_put(whitening[0] if model.shared else whitening)
     return Prepared(model, Z, whitening), max(used for _, used in factors)
 
 
@@ -109,7 +109,7 @@ def prepare_pullback(prepared: Prepared, by: Prepared) -> tuple[Model, Float[np.
         by_K = lower_inverse_pullback(W, by_W)
     else:
         by_K = np.stack([lower_inverse_pullback(w, g) for w, g in zip(W, by_W, strict=True)])
-    through_K = _kernel_pullback(prepared.model, prepared.Z, jnp.asarray(by_K))
+    through_K = _kernel_pullback(prepared.model, prepared.Z, by_K)
     return jax.tree.map(np.add, jax.tree.map(np.asarray, (by.model, by.Z)), through_K)
 
 

@@ -252,12 +252,13 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
         self.relevance_ = self._relevance()
 
     def _relevance(self) -> np.ndarray:
-        def one(kernel):
-            return kernel.relevance(len(self._scaling.centre))
-
-        kernel = self.kernel_
-        raw = one(kernel) if self.share_kernel else jnp.mean(jax.vmap(one)(kernel), axis=0)
-        raw = np.asarray(raw, np.float64)
+        kernel, n_features = self.kernel_, len(self._scaling.centre)
+        if self.share_kernel:
+            raw = kernel.relevance(n_features)
+        else:
+            count = self.posterior_.n_latent
+            own = (jax.tree.map(lambda leaf, c=c: leaf[c], kernel) for c in range(count))
+            raw = np.mean([each.relevance(n_features) for each in own], axis=0)
         return raw / raw.sum() if raw.sum() > 0 else raw
 
     def _rows(self, X: Any) -> np.ndarray:

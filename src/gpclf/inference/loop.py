@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from gpclf.data import ArrayStream
 from gpclf.gaussian import Natural
-from gpclf.inference.hyper import Theta, lbfgs
+from gpclf.inference.hyper import Theta, compiled_beside, lbfgs
 from gpclf.inference.journal import NOT_A_NUMBER, FitError, Journal, Progress
 from gpclf.inference.natural import climb, made_definite, start
 from gpclf.inference.plan import Plan
@@ -57,13 +56,15 @@ def _by_lbfgs(
 ) -> tuple[Theta, Natural, str]:
     """Rounds of closed-form steps on q and L-BFGS on the dual bound, until a round gains little."""
     done, before, stopped = 0, -np.inf, "evaluation limit"
-    seen, chunks, held, rate, total = 0, [], [], 1.0, 0.0
+    seen, chunks, held, rate, total, beside = 0, [], [], 1.0, 0.0, None
     for n_rows, steps, evaluations in _rounds(plan.evaluations, stream.n_rows):
         if n_rows != seen:  # other rows, other sites
             rows = stream.sample(n_rows, rng)
             chunks = list(rows.whole(plan.chunk_rows))
             total = float(rows.weight.sum())
-            q, held = start(prepare(*theta, plan.jitter)[0], q, chunks)
+            prepared, _ = prepare(*theta, plan.jitter)
+            beside = compiled_beside(prepared, chunks[0], len(q.linear))
+            q, held = start(prepared, q, chunks)
             rate, before, seen = 1.0, -np.inf, n_rows
         share = done / plan.evaluations
         climbed = climb(
@@ -80,9 +81,10 @@ def _by_lbfgs(
             ),
         )
         assert climbed.held is not None
-        held, rate = climbed.held, climbed.rate
-        if any(np.any(sites.precision < 0) for sites in held):
-            held = made_definite(prepare(*theta, plan.jitter)[0], climbed.q, held, chunks)
+        rate = climbed.rate
+        held = made_definite(prepare(*theta, plan.jitter)[0], climbed.q, climbed.held, chunks)
+        if beside is not None:
+            beside.join()
         count = itertools.count(done + 1)
         theta, better, elbo = lbfgs(
             theta,
@@ -132,7 +134,7 @@ def fit(
 
 def _fit(model, Z, stream, n_latent, plan, rng, report, start, began) -> Result:
     log = Journal(report, time.perf_counter() if began is None else began)
-    theta = Theta(jax.tree.map(jnp.asarray, model), jnp.asarray(Z))
+    theta: Theta = jax.device_put(Theta(model, Z))  # compiles nothing, unlike jnp.asarray
     total = float(stream.weight.sum())
     q = Natural.standard(n_latent, Z.shape[-2]) if start is None else start
     stopped = "fixed"

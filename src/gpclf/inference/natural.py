@@ -82,6 +82,9 @@ def made_definite(
     prepared: Prepared, q: Natural, sites: Iterable[Sites], chunks: Iterable[Chunk]
 ) -> list[Sites]:
     """The sites of every row without negative precisions, and with their slopes under q."""
+    sites = list(sites)
+    if not any(np.any(part.precision < 0) for part in sites):
+        return sites
     m, _ = moments(q)
     pairs = zip(sites, chunks, strict=True)
     made = (definite(prepared, m, part, chunk) for part, chunk in pairs)

@@ -10,7 +10,6 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Real
 
@@ -49,9 +48,9 @@ class Kernel(eqx.Module):
         """This kernel with the parameters that were left to the data filled in."""
         return self
 
-    def relevance(self, n_features: int) -> Float[Array, "D"]:
+    def relevance(self, n_features: int) -> Float[np.ndarray, "D"]:
         """How fast k falls along each feature, as an inverse squared lengthscale, weighted by k."""
-        return jnp.zeros(n_features)
+        return np.zeros(n_features)
 
     def __add__(self, other: "Kernel | float") -> "Kernel":
         from gpclf.kernels.combination import Sum, as_kernel

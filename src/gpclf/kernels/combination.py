@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 from jaxtyping import Array, Float, Real
 
 from gpclf.kernels.base import Kernel, Point, Scalar
@@ -37,7 +38,7 @@ class Sum(Kernel):
             self.right.started(median_distance, n_features),
         )
 
-    def relevance(self, n_features: int) -> Float[Array, "D"]:
+    def relevance(self, n_features: int) -> Float[np.ndarray, "D"]:
         """The sum of both relevances."""
         return self.left.relevance(n_features) + self.right.relevance(n_features)
 
@@ -69,7 +70,7 @@ class Product(Kernel):
             self.right.started(median_distance, n_features),
         )
 
-    def relevance(self, n_features: int) -> Float[Array, "D"]:
+    def relevance(self, n_features: int) -> Float[np.ndarray, "D"]:
         """The sum of both relevances: the curvature of a product at distance 0 adds up."""
         return self.left.relevance(n_features) + self.right.relevance(n_features)
 

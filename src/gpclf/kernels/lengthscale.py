@@ -69,6 +69,7 @@ class Scaled(Kernel):
             )
         return X * jnp.exp(-self.log_lengthscale)
 
-    def relevance(self, n_features: int) -> Float[Array, "D"]:
+    def relevance(self, n_features: int) -> Float[np.ndarray, "D"]:
         """variance / lengthscale², per feature."""
-        return self.variance * jnp.broadcast_to(jnp.exp(-2 * self.log_lengthscale), (n_features,))
+        logs = np.asarray(self.log_variance) - 2 * np.asarray(self.log_lengthscale)
+        return np.exp(np.broadcast_to(logs, (n_features,)))

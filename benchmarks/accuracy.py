@@ -17,6 +17,7 @@ from datasets import add_data_option, find, split
 from gpclf import GPClassifier
 from gpclf.likelihoods import NAMES, likelihood_from
 from gpclf.report.metrics import scores
+from racer import count_or_auto
 
 # Mean test NLL that is asked for, with 200 inducing points.
 TARGETS = {
@@ -38,7 +39,12 @@ LIKELIHOOD_SETS = [
 def evaluate(name: str, seed: int, likelihood: str, options: argparse.Namespace) -> dict:
     """Fit one split; the seconds are those of fit, compilation included."""
     rows = split(name, seed, folder=options.data, openml=options.openml)
-    classifier = GPClassifier(likelihood, n_inducing=options.n_inducing, random_state=seed)
+    classifier = GPClassifier(
+        likelihood,
+        n_inducing=options.n_inducing,
+        max_epochs=options.max_epochs,
+        random_state=seed,
+    )
     start = time.perf_counter()
     classifier.fit(rows.X_train, rows.y_train)
     seconds = time.perf_counter() - start
@@ -66,6 +72,7 @@ def main() -> int:
     parser.add_argument("--sets", nargs="+", metavar="NAME")
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     parser.add_argument("--n-inducing", type=int, default=200)
+    parser.add_argument("--max-epochs", type=count_or_auto, default="auto")
     parser.add_argument(
         "--likelihoods", nargs="+", default=["auto"], help='names, or "all": a column for each'
     )
@@ -93,7 +100,8 @@ def main() -> int:
                     flush=True,
                 )
                 when = time.strftime("%Y-%m-%dT%H:%M:%S")
-                record = {"when": when, "n_inducing": options.n_inducing, **result}
+                chosen = {"n_inducing": options.n_inducing, "max_epochs": options.max_epochs}
+                record = {"when": when, **chosen, **result}
                 with RESULTS.open("a") as file:
                     file.write(json.dumps(record) + "\n")
     if likelihoods != ["auto"]:

@@ -238,6 +238,21 @@ def test_a_round_on_other_rows_starts_from_the_better_of_q_and_the_prior():
         assert all(np.all(np.asarray(sites.precision) >= 0) for sites in held)
 
 
+def test_a_sample_stands_for_all_rows():
+    """Its weights add up to all rows', and its sums are theirs on average."""
+    rng = np.random.default_rng(0)
+    weight = rng.uniform(0.5, 2.0, 400)
+    stream = ArrayStream(rng.normal(size=(400, 2)), np.zeros(400, int), weight)
+    assert stream.sample(400, rng) is stream
+    samples = [stream.sample(100, rng) for _ in range(400)]
+    for sample in samples:
+        assert sample.n_rows == 100
+        np.testing.assert_allclose(sample.weight.sum(), weight.sum())
+    sums = np.array([sample.weight @ sample.X for sample in samples])
+    spread = sums.std(axis=0) / np.sqrt(len(samples))
+    assert np.all(np.abs(sums.mean(axis=0) - weight @ stream.X) < 4 * spread)
+
+
 def test_a_fit_is_not_settled_by_the_luck_of_one_epoch():
     """Two epochs alike by chance do not end a climb; a plateau does, whatever its noise."""
     climbing = [0.0, 5.0, 5.0, 5.0, 12.0, 12.0, 16.0, 16.0, 22.0, 22.0]

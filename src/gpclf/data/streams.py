@@ -62,8 +62,13 @@ class ArrayStream(Stream):
             yield self._chunk(rows, len(parts[0]), self.n_rows / len(rows))
 
     def sample(self, n_rows: int, rng: np.random.Generator) -> "ArrayStream":
-        """A random subset, or the stream itself if it has no more rows than that."""
+        """A random subset, or the stream itself if it has no more rows than that.
+
+        Its weights add up to those of all rows: sums over it are estimates of sums over them.
+        """
         if n_rows >= self.n_rows:
             return self
         rows = np.sort(rng.choice(self.n_rows, n_rows, replace=False))
-        return ArrayStream(self.X[rows], self.y[rows], self.weight[rows])
+        weight = self.weight[rows]
+        grown = weight * (self.weight.sum(dtype=np.float64) / weight.sum(dtype=np.float64))
+        return ArrayStream(self.X[rows], self.y[rows], grown.astype(weight.dtype))

@@ -44,7 +44,8 @@ def make_plan(
 ) -> Plan:
     """The stated rules behind "auto".
 
-    Hyper-parameters: L-BFGS on the dual bound of at most 8,192 rows, 60 evaluations. The posterior:
+    Hyper-parameters: L-BFGS on the dual bound of at most 8,192 rows, 60 evaluations; they
+    stand for all rows, by their weights. The posterior:
     full-batch steps up to 200,000 rows, then stochastic ones, two epochs. With classes drawn for
     each step no part of a fit should need them all: Adam beside stochastic steps.
     """

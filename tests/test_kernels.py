@@ -26,7 +26,9 @@ def test_the_fast_matrix_equals_the_two_point_form(name, seed, scale):
         X, Y = _rows(seed, 5, scale), _rows(seed + 1, 4, scale)
         Y = Y.at[0].set(X[2])  # a point in common
         pairwise = jnp.array([[kernel(x, y) for y in Y] for x in X])
-        np.testing.assert_allclose(kernel.matrix(X, Y), pairwise, rtol=1e-9, atol=1e-12)
+        # r² is known up to rounding, and exp(−r) feels its root where the points are one
+        close = 1e-5 if "Matern12" in name else 1e-9
+        np.testing.assert_allclose(kernel.matrix(X, Y), pairwise, rtol=close, atol=1e-12)
         diagonal = jnp.array([kernel(x, x) for x in X])
         np.testing.assert_allclose(kernel.diagonal(X), diagonal, rtol=1e-12)
 

@@ -2,7 +2,7 @@
 
 A set is a file ``NAME.npz`` with arrays ``X`` (n x d inputs, not normalised) and ``y`` (classes
 0..C-1). The folder is given by ``--data`` or by the environment variable ``GPCLF_DATA``. With
-``--openml`` a set that the folder lacks is fetched from openml.org, which needs scikit-learn.
+``--openml`` a set that the folder lacks is fetched from OpenML, which needs scikit-learn.
 """
 
 import argparse
@@ -14,7 +14,7 @@ import numpy as np
 
 VARIABLE = "GPCLF_DATA"
 
-# Name and version at openml.org. Rows may come in another order than a folder's.
+# Name and version at OpenML. Rows may come in another order than a folder's.
 OPENML = {
     "adult": ("adult", 2),
     "letter": ("letter", 1),
@@ -40,7 +40,7 @@ def add_data_option(parser: argparse.ArgumentParser) -> None:
         "--data", metavar="FOLDER", help=f"folder of NAME.npz files (default: ${VARIABLE})"
     )
     parser.add_argument(
-        "--openml", action="store_true", help="fetch a set that the folder lacks from openml.org"
+        "--openml", action="store_true", help="fetch a set that the folder lacks from OpenML"
     )
 
 
@@ -74,7 +74,7 @@ def load(
 
 
 def fetch(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """From openml.org, kept by scikit-learn for the next time; categories as ordinal codes."""
+    """From OpenML, kept by scikit-learn; categories as ordinal codes, a missing one as its own."""
     from sklearn.datasets import fetch_openml
 
     openml_name, version = OPENML[name]

@@ -2,8 +2,10 @@
 
 ψ(t) = E exp(−e^(f−t)), f ~ N(μ, s²), is the chance that f plus the noise stays below t. With
 z = t − μ, H(z, s) = log(−log ψ) is −z at s = 0, falls like −z + s²/2 far to the right, and bends
-nowhere sharply: Chebyshev series in z carry it to 2e-5, and every probability, however
-small, keeps its own. Their coefficients are computed once, by plain quadrature at 129 values of s.
+nowhere sharply: Chebyshev series in z carry it to 3e-5 as far as it counts, so small probabilities
+keep their digits. Beyond 7 standard deviations of f plus noise a straight line takes over: with a
+large s, probabilities below about 1e-11 are then right in their order of magnitude only.
+Their coefficients are computed once, by plain quadrature at 129 values of s.
 """
 
 import math

@@ -9,28 +9,23 @@ and its gradient exactly, about 4C + 5 products of size N·M².
 
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import numpy as np
 from jaxtyping import Array, Float
-from scipy.optimize import minimize
 
 from gpclf.data import Chunk, reduce
 from gpclf.gaussian import Natural, elbo_pullback, moments
+from gpclf.inference.lbfgs import Memory, descend
 from gpclf.inference.natural import stochastic_step
 from gpclf.inference.sites import Survey, gradient, held, survey, with_prior
 from gpclf.inputs import Features
 from gpclf.likelihoods import Likelihood, Sites
 from gpclf.model import Model, Prepared, prepare, prepare_pullback
 
-LOG_REACH = 9.0  # L-BFGS keeps every logarithm within this distance of where a round began
-
-
-class _Enough(Exception):
-    """Raised inside SciPy's line search, which overruns its own limit of evaluations."""
+LOG_REACH = 9.0  # every logarithm stays within this distance of where a round began
 
 
 class Theta(NamedTuple):
@@ -110,10 +105,11 @@ def _shaped_like(leaves: Sequence[Array], flat: np.ndarray) -> list[Array]:
     return jax.device_put([p.reshape(x.shape) for p, x in zip(parts, leaves, strict=True)])
 
 
-def lbfgs(
+def improve(
     theta: Theta,
     sites: Sequence[Sites],
     chunks: Sequence[Chunk],
+    memory: Memory,
     *,
     evaluations: int,
     jitter: float,
@@ -130,32 +126,20 @@ def lbfgs(
     reach[-theta.Z.size :] = np.inf if move_points else 0.0  # Z comes last
     rows = float(sum(np.asarray(chunk.weight).sum() for chunk in chunks))
     best: list = [-np.inf, theta, None]
-    left = evaluations
 
     def objective(flat: np.ndarray) -> tuple[float, np.ndarray]:
-        nonlocal left
-        if left == 0:
-            raise _Enough
-        left -= 1
         here = jax.tree.unflatten(structure, _shaped_like(leaves, flat))
         elbo, by_theta, q = dual_bound(here, sites, chunks, jitter)
         by_flat = _flat(jax.tree.leaves(by_theta))
         if not (np.isfinite(elbo) and np.all(np.isfinite(by_flat))):
-            return 1e10, np.zeros_like(by_flat)  # the line search steps back from here
+            return np.inf, np.zeros_like(by_flat)
         if elbo > best[0]:
             best[:] = [elbo, here, q]
         on_evaluation(elbo, here, q)
         return -elbo / rows, -by_flat / rows
 
-    with suppress(_Enough):
-        minimize(
-            objective,
-            first,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=np.stack([first - reach, first + reach], axis=1),
-            options={"maxfun": evaluations + 1, "maxiter": evaluations, "maxcor": 20, "ftol": 1e-7},
-        )
+    low, high = first - reach, first + reach
+    descend(objective, first, memory, evaluations=evaluations, low=low, high=high)
     return best[1], best[2], best[0]
 
 

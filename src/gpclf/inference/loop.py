@@ -11,17 +11,20 @@ from jaxtyping import Array, Float
 
 from gpclf.data import ArrayStream
 from gpclf.gaussian import Natural
-from gpclf.inference.hyper import Theta, compiled_beside, lbfgs
+from gpclf.inference.hyper import Theta, compiled_beside, improve
 from gpclf.inference.journal import NOT_A_NUMBER, FitError, Journal, Progress
+from gpclf.inference.lbfgs import Memory
 from gpclf.inference.natural import climb, made_definite, start
 from gpclf.inference.plan import Plan
 from gpclf.inference.stochastic import run_epochs
 from gpclf.linalg import one_thread
 from gpclf.model import Model, prepare
 
-# rows, steps on q and evaluations of the dual bound, round by round; the last entry repeats.
-# Coarse to fine: the first evaluations gain the most, and few rows are enough to tell them the way.
-ROUNDS = ((2048, 15, 10), (2048, 5, 10), (8192, 10, 15), (8192, 5, 20))
+# Hyper-parameters see so many rows for so many evaluations of the dual bound, and the last ones for
+# the rest. Coarse to fine: the first evaluations gain the most, and few rows tell them the way.
+STAGES = ((2048, 15), (8192, None))
+ROUND = 6  # evaluations between two refreshes of the sites
+FIRST_STEPS, STEPS = 15, 3  # on q, for new rows and for each refresh
 
 
 class Result(NamedTuple):
@@ -35,15 +38,16 @@ class Result(NamedTuple):
     jitter: float
 
 
-def _rounds(evaluations: int, n_rows: int) -> Iterator[tuple[int, int, int]]:
-    """The rounds that a number of evaluations is spent on; small data go without coarse ones."""
-    plan = [entry for entry in ROUNDS if entry[0] == ROUNDS[-1][0] or 2 * entry[0] < n_rows]
-    index = 0
-    while evaluations > 0:
-        rows, steps, wanted = plan[min(index, len(plan) - 1)]
-        yield rows, steps, min(wanted, evaluations)
-        evaluations -= wanted
-        index += 1
+def _rounds(evaluations: int, n_rows: int) -> Iterator[tuple[int, int]]:
+    """Rows and evaluations, round by round; small data go without the coarse ones."""
+    for rows, wanted in STAGES:
+        if wanted is not None and 2 * rows >= n_rows:
+            continue
+        left = evaluations if wanted is None else min(wanted, evaluations)
+        evaluations -= left
+        while left > 0:
+            yield rows, min(ROUND, left)
+            left -= ROUND
 
 
 def _by_lbfgs(
@@ -56,9 +60,11 @@ def _by_lbfgs(
 ) -> tuple[Theta, Natural, str]:
     """Rounds of closed-form steps on q and L-BFGS on the dual bound, until a round gains little."""
     done, before, stopped = 0, -np.inf, "evaluation limit"
-    seen, chunks, held, rate, total, beside = 0, [], [], 1.0, 0.0, None
-    for n_rows, steps, evaluations in _rounds(plan.evaluations, stream.n_rows):
-        if n_rows != seen:  # other rows, other sites
+    memory, beside = Memory(), None
+    seen, chunks, held, rate, total = 0, [], [], 1.0, 0.0
+    for n_rows, evaluations in _rounds(plan.evaluations, stream.n_rows):
+        new = n_rows != seen
+        if new:  # other rows, other sites
             rows = stream.sample(n_rows, rng)
             chunks = list(rows.whole(plan.chunk_rows))
             total = float(rows.weight.sum())
@@ -67,11 +73,12 @@ def _by_lbfgs(
             q, held = start(prepared, q, chunks)
             rate, before, seen = 1.0, -np.inf, n_rows
         share = done / plan.evaluations
+        prepared, _ = prepare(*theta, plan.jitter)
         climbed = climb(
-            prepare(*theta, plan.jitter)[0],
+            prepared,
             q,
             lambda c=chunks: c,
-            max_steps=steps,
+            max_steps=FIRST_STEPS if new else STEPS,
             tolerance=plan.tolerance * total,
             slack=_slack(plan, total),
             rate=rate,
@@ -82,14 +89,15 @@ def _by_lbfgs(
         )
         assert climbed.held is not None
         rate = climbed.rate
-        held = made_definite(prepare(*theta, plan.jitter)[0], climbed.q, climbed.held, chunks)
+        held = made_definite(prepared, climbed.q, climbed.held, chunks)
         if beside is not None:
             beside.join()
         count = itertools.count(done + 1)
-        theta, better, elbo = lbfgs(
+        theta, better, elbo = improve(
             theta,
             held,
             chunks,
+            memory,
             evaluations=evaluations,
             jitter=plan.jitter,
             move_points=plan.move_points,
@@ -101,7 +109,7 @@ def _by_lbfgs(
             raise FitError(NOT_A_NUMBER)
         q = better
         done += evaluations
-        if seen == ROUNDS[-1][0] and elbo - before < 10 * plan.tolerance * total:
+        if seen == STAGES[-1][0] and elbo - before < 0.5 * evaluations * plan.tolerance * total:
             stopped = "converged"
             break
         before = elbo

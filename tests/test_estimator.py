@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris, make_moons
 
 from gpclf import GPClassifier
+from gpclf.inference import stochastic
 from gpclf.kernels import RBF, Linear
 from gpclf.likelihoods import NAMES, LogisticSoftmax, NoisyProbit, RobustMax, Step
 
@@ -163,6 +164,17 @@ def test_stochastic_steps_come_near_the_full_batch(moons):
     full = GPClassifier(**settings).fit(X, y)
     batches = GPClassifier(**settings, batch_size=30, max_epochs=40).fit(X, y)
     np.testing.assert_allclose(batches.predict_proba(X), full.predict_proba(X), atol=0.08)
+
+
+def test_a_long_epoch_is_heard_of_while_it_runs(moons, monkeypatch):
+    monkeypatch.setattr(stochastic, "ROWS_PER_NOTE", 60)
+    lines = []
+    settings = {"n_inducing": 15, "optimizer": None, "batch_size": 24, "max_epochs": 2}
+    clf = GPClassifier(**settings, random_state=0, callback=lines.append).fit(*moons)
+    assert len(lines) == 2 * 3  # of five batches: after the second, the fourth and the last
+    shares = [line._line.share for line in lines]
+    np.testing.assert_allclose(shares, [0.2, 0.4, 0.5, 0.7, 0.9, 1.0])
+    assert np.all(np.isfinite(clf.history_["elbo"]))
 
 
 def test_callback_sees_the_fit_and_its_time_does_not_count(moons):

@@ -18,6 +18,7 @@ from gpclf.model import prepare
 ADAM_RATE = 0.01
 FIRST_RATE = 0.5  # of natural steps; falls as the 0.6th power of their number
 LEAST_RATE = 0.02  # beside Adam, whose θ moves on
+ROWS_PER_NOTE = 2**17  # an epoch of more rows is heard of while it runs
 WINDOW = 5  # epochs: one alone gains or loses by the luck of its batches
 
 
@@ -53,9 +54,11 @@ def run_epochs(
     prepared, _ = prepare(*theta, plan.jitter)
     q = Natural(np.array(q.linear), np.array(q.precision))  # drawn parts of it are written in place
     step, elbos, why = 0, [], "epoch limit"
+    n_batches = -(-stream.n_rows // plan.batch_rows)
+    between = max(1, ROWS_PER_NOTE // plan.batch_rows)
     for epoch in range(plan.max_epochs):
         estimates = []
-        for rows in stream.batches(plan.batch_rows, rng):
+        for batch, rows in enumerate(stream.batches(plan.batch_rows, rng), 1):
             rate = FIRST_RATE * float((1 + step / (10 * classes.factor)) ** -0.6)
             step += 1
             drawn = classes.draw(rng)
@@ -82,9 +85,11 @@ def run_epochs(
             classes.remember(sites, chunk, drawn)
             q.linear[drawn], q.precision[drawn] = part
             estimates.append(bound - classes.factor * kl)
+            if batch % between == 0 or batch == n_batches:
+                share = (epoch + batch / n_batches) / plan.max_epochs
+                elbo = float(np.mean(estimates[-between:])) / total
+                log.note("epochs", elbo, share, classes.widened(theta), q)
         elbo = float(np.mean(estimates))
-        share = (epoch + 1) / plan.max_epochs
-        log.note("epochs", elbo / total, share, classes.widened(theta), q)
         if not np.isfinite(elbo):
             raise FitError(f"epoch {epoch + 1}: the ELBO is not a number.")
         elbos.append(elbo)

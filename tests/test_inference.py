@@ -9,7 +9,8 @@ import cases
 from gpclf.data import ArrayStream
 from gpclf.gaussian import Natural, moments
 from gpclf.inference import FitError, fit, make_plan
-from gpclf.inference.hyper import Theta, dual_bound
+from gpclf.inference.hyper import Theta, dual_bound, improve
+from gpclf.inference.lbfgs import Memory
 from gpclf.inference.natural import climb, start, stochastic_step, visit_all
 from gpclf.inference.sites import survey, visit
 from gpclf.inference.stochastic import settled
@@ -158,6 +159,29 @@ def test_the_gradient_of_the_dual_bound_equals_finite_differences(name, shared):
     pairs = zip(jax.tree.leaves(gradient), directions, strict=True)
     along = sum(float(np.sum(g * d)) for g, d in pairs)
     np.testing.assert_allclose(along, numeric, rtol=2e-4 if name in cases.INDEFINITE else 2e-5)
+
+
+@SHARED
+def test_hyper_parameters_climb_the_bound_and_the_prior(name, shared):
+    theta, stream, n_latent = _problem(name, shared=shared)
+    _, settled = _settled(theta, stream, n_latent, steps=4)
+    chunks = list(stream.whole(ROWS))
+    seen = []
+    best, q, total = improve(
+        jax.device_put(theta),
+        settled.held,
+        chunks,
+        Memory(),
+        evaluations=6,
+        jitter=1e-9,
+        move_points=True,
+        on_evaluation=lambda elbo, theta, q: seen.append(elbo + float(theta.model.log_prior())),
+    )
+    assert len(seen) <= 6
+    assert total == max(seen) > seen[0]
+    elbo, _, same = dual_bound(best, settled.held, chunks, 1e-9)
+    np.testing.assert_allclose(elbo + best.model.log_prior(), total, rtol=1e-12)
+    assert np.array_equal(q.linear, same.linear)
 
 
 @SHARED

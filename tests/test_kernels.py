@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cases
-from gpclf.kernels import RBF, Linear, Matern52, Product, Sum, default_kernel, kernel_from
+from gpclf.kernels import RBF, Linear, Matern52, Product, Sum, kernel_from
 from gpclf.precision import cast
 
 ALL = pytest.mark.parametrize("name", sorted(cases.KERNELS))
@@ -70,9 +70,32 @@ def test_names_build_sums_of_products():
     assert isinstance(kernel.right.right, Matern52)
 
 
-def test_few_rows_get_one_lengthscale():
-    assert default_kernel(200, 10).ard
-    assert not default_kernel(199, 10).ard
+LOGS = st.lists(st.floats(-5, 5), min_size=1, max_size=8)
+
+
+@given(logs=LOGS, shift=st.floats(-5, 5))
+def test_the_prior_knows_only_how_much_lengthscales_differ(logs, shift):
+    with jax.enable_x64(True):
+        logs = np.array(logs)
+        here, there = (RBF(np.exp(each), 2.0).log_prior() for each in (logs, logs + shift))
+        np.testing.assert_allclose(here, there, rtol=1e-9, atol=1e-9)
+        assert here <= 0
+        np.testing.assert_allclose(RBF(np.full(4, 3.0)).log_prior(), 0, atol=1e-12)
+        wider = RBF(np.exp(1.1 * (logs - logs.mean())), 2.0).log_prior()
+        assert wider <= here + 1e-9
+
+
+def test_one_lengthscale_or_none_has_no_prior():
+    for kernel in (RBF(0.2, 30.0), Linear(), RBF(2.0) * Matern52(0.1) + 3.0):
+        assert kernel.log_prior() == 0
+
+
+def test_priors_of_parts_add_up():
+    one, other = RBF([1.0, 2.0]), Matern52([3.0, 0.1])
+    expected = float(one.log_prior() + other.log_prior())
+    assert expected < 0
+    for both in (one + other, one * other):
+        np.testing.assert_allclose(both.log_prior(), expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("bad", ["rbff", "", "rbf +", 3, ["rbf"]])

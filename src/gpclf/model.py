@@ -36,6 +36,12 @@ class Model(eqx.Module):
     inputs: Inputs
     shared: bool = eqx.field(static=True, default=True)
 
+    def log_prior(self) -> Float[Array, ""]:
+        """What is expected of the kernel, or of all of them, before any row is seen."""
+        if self.shared:
+            return self.kernel.log_prior()
+        return jnp.sum(jax.vmap(lambda kernel: kernel.log_prior())(self.kernel))
+
 
 class Prepared(eqx.Module):
     """A model seen from its inducing points."""

@@ -20,7 +20,7 @@ from gpclf.estimators.validation import check_finite, check_parameters, drawn_cl
 from gpclf.inference.loop import Progress, Result, fit
 from gpclf.inference.plan import make_plan
 from gpclf.inputs import Exact
-from gpclf.kernels import default_kernel, kernel_from
+from gpclf.kernels import kernel_from
 from gpclf.likelihoods import likelihood_from
 from gpclf.model import Model, one_per_function
 from gpclf.posterior import freeze
@@ -59,7 +59,7 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
         "logit-pg", "probit". For any number: "softmax", "softmax-gumbel", "logistic-softmax",
         "logistic-softmax-augmented", "step", "noisy-probit", "noisy-logit", "robust-max".
     kernel : None, a name or a Kernel
-        None: RBF, with a lengthscale per feature if there are at least 20 rows per feature.
+        None: RBF, with a lengthscale per feature; where rows are few, a prior keeps these alike.
         Names combine with + and *: "rbf + matern52".
     n_inducing : "auto", int or None
         Inducing points. "auto": min(N, 400, 50·D, 20 + 4√N), times √(10/C) above 10 classes.
@@ -196,7 +196,7 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
             if count == "auto":
                 count = inducing.auto_count(len(X), X.shape[1], len(classes))
             Z = inducing.choose(X, count, rng)
-            kernel = default_kernel(*X.shape) if self.kernel is None else kernel_from(self.kernel)
+            kernel = kernel_from("rbf" if self.kernel is None else self.kernel)
             kernel = kernel.started(inducing.median_distance(X, rng), X.shape[1])
             if not self.share_kernel:
                 kernel, Z = one_per_function((kernel, Z), n_latent)

@@ -1,4 +1,4 @@
-"""Hyper-parameters: the kernel, the likelihood's parameters and Z climb the same ELBO.
+"""Hyper-parameters: the kernel, the likelihood's parameters and Z climb the same ELBO, and a prior.
 
 *dual bound, L-BFGS*: hold the sites (τ, λ), let q follow the features, Λ(θ) = I + Σ τ a(θ)a(θ)ᵀ and
 h(θ) = Σ λ a(θ), and maximise the ELBO of that q over θ. Three passes over the chunks give the bound
@@ -82,6 +82,7 @@ def compiled_beside(prepared: Prepared, chunk: Chunk, n_latent: int) -> threadin
             zeros: Any = (np.zeros((*own, rows, M), dtype), np.zeros((*own, rows), dtype))
             by_q = Natural(*map(np.asarray, q))
             prepare_pullback(prepared, gradient(prepared, Features(*zeros), by_q, sites, chunk))
+            _log_prior(prepared.model)
 
     thread = threading.Thread(target=work if key not in _compiled else lambda: None, daemon=True)
     _compiled.add(key)
@@ -105,6 +106,9 @@ def _shaped_like(leaves: Sequence[Array], flat: np.ndarray) -> list[Array]:
     return jax.device_put([p.reshape(x.shape) for p, x in zip(parts, leaves, strict=True)])
 
 
+_log_prior = jax.jit(jax.value_and_grad(Model.log_prior))
+
+
 def improve(
     theta: Theta,
     sites: Sequence[Sites],
@@ -116,14 +120,14 @@ def improve(
     move_points: bool,
     on_evaluation: Callable[[float, Theta, Natural], None],
 ) -> tuple[Theta, Natural | None, float]:
-    """The best θ of at most `evaluations` evaluations of the dual bound, its q and its ELBO.
+    """The best θ by dual bound and prior, its q, and their sum; at most so many evaluations.
 
     No q where none of them was a number.
     """
     leaves, structure = jax.tree.flatten(theta)
     first = _flat(leaves)
     reach = np.full_like(first, LOG_REACH)
-    reach[-theta.Z.size :] = np.inf if move_points else 0.0  # Z comes last
+    reach[-theta.Z.size :] = np.inf if move_points else 0.0
     rows = float(sum(np.asarray(chunk.weight).sum() for chunk in chunks))
     best: list = [-np.inf, theta, None]
 
@@ -133,10 +137,13 @@ def improve(
         by_flat = _flat(jax.tree.leaves(by_theta))
         if not (np.isfinite(elbo) and np.all(np.isfinite(by_flat))):
             return np.inf, np.zeros_like(by_flat)
-        if elbo > best[0]:
-            best[:] = [elbo, here, q]
         on_evaluation(elbo, here, q)
-        return -elbo / rows, -by_flat / rows
+        expected, by_model = _log_prior(here.model)
+        total = elbo + float(expected)
+        by_flat[: len(by_flat) - here.Z.size] += _flat(jax.tree.leaves(by_model))  # Z comes last
+        if total > best[0]:
+            best[:] = [total, here, q]
+        return -total / rows, -by_flat / rows
 
     low, high = first - reach, first + reach
     descend(objective, first, memory, evaluations=evaluations, low=low, high=high)
@@ -184,5 +191,7 @@ def stochastic_hyper_step(
     by_theta = _by_theta(prepared, by_prepared, seen.by_likelihood)
     if not move_points:
         by_theta = by_theta._replace(Z=np.zeros_like(by_theta.Z))
+    _, by_model = _log_prior(theta.model)
+    by_theta = by_theta._replace(model=jax.tree.map(np.add, by_theta.model, by_model))
     theta, state = _adam_update(theta, by_theta, state, rate)
     return theta, q, state, float(seen.bound), kl, seen.sites

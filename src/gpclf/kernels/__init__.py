@@ -20,7 +20,6 @@ __all__ = [
     "Product",
     "Sum",
     "White",
-    "default_kernel",
     "kernel_from",
 ]
 
@@ -35,18 +34,6 @@ NAMES = {
     "constant": Constant,
     "white": White,
 }
-
-
-ROWS_PER_LENGTHSCALE = 20
-
-
-def default_kernel(n_rows: int, n_features: int) -> Kernel:
-    """RBF; a lengthscale per feature from 20 rows per feature on, below that one for all.
-
-    With fewer rows the evidence of many lengthscales misleads: they fit the rows, not the function.
-    """
-    kind: Any = RBF
-    return kind(ard=n_rows >= ROWS_PER_LENGTHSCALE * n_features)
 
 
 def kernel_from(spec: Any) -> Kernel:

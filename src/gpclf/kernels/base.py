@@ -10,6 +10,7 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Real
 
@@ -47,6 +48,10 @@ class Kernel(eqx.Module):
     def started(self, median_distance: float, n_features: int) -> "Kernel":
         """This kernel with the parameters that were left to the data filled in."""
         return self
+
+    def log_prior(self) -> Scalar:
+        """What is expected of the parameters before any row is seen, up to a constant."""
+        return jnp.zeros(())
 
     def relevance(self, n_features: int) -> Float[np.ndarray, "D"]:
         """How fast k falls along each feature, as an inverse squared lengthscale, weighted by k."""

@@ -38,6 +38,10 @@ class Sum(Kernel):
             self.right.started(median_distance, n_features),
         )
 
+    def log_prior(self) -> Scalar:
+        """The sum of both."""
+        return self.left.log_prior() + self.right.log_prior()
+
     def relevance(self, n_features: int) -> Float[np.ndarray, "D"]:
         """The sum of both relevances."""
         return self.left.relevance(n_features) + self.right.relevance(n_features)
@@ -69,6 +73,10 @@ class Product(Kernel):
             self.left.started(median_distance, n_features),
             self.right.started(median_distance, n_features),
         )
+
+    def log_prior(self) -> Scalar:
+        """The sum of both."""
+        return self.left.log_prior() + self.right.log_prior()
 
     def relevance(self, n_features: int) -> Float[np.ndarray, "D"]:
         """The sum of both relevances: the curvature of a product at distance 0 adds up."""

@@ -8,7 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Real
 
-from gpclf.kernels.base import Kernel, Parameter, log_of
+from gpclf.kernels.base import Kernel, Parameter, Scalar, log_of
+
+SPREAD = 0.3  # of the logarithms of lengthscales around their mean
 
 
 class Scaled(Kernel):
@@ -60,6 +62,17 @@ class Scaled(Kernel):
                 f"but X has {n_features} features."
             )
         return self
+
+    def log_prior(self) -> Scalar:
+        """Lengthscales are alike, unless rows say otherwise: a Cauchy law around their mean log.
+
+        Where rows are few, the evidence of many lengthscales misleads: they fit the rows, not the
+        function. Its tails are wide enough to let a feature drop out.
+        """
+        if self.log_lengthscale is None:
+            return jnp.zeros(())
+        logs = jnp.asarray(self.log_lengthscale)
+        return -jnp.sum(jnp.log1p(((logs - jnp.mean(logs)) / SPREAD) ** 2))
 
     def scaled(self, X: Real[Array, "*N D"]) -> Float[Array, "*N D"]:
         """X in units of the lengthscale."""

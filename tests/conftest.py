@@ -19,3 +19,17 @@ def x64():
     """JAX's 64-bit mode for the length of one test."""
     with jax.enable_x64(True):
         yield
+
+
+@pytest.fixture
+def traces():
+    """The names of what JAX traces during a test; clear it where the part begins that counts."""
+    seen = []
+
+    def listener(event, duration, fun_name="", **_):
+        if "trace" in event:
+            seen.append(fun_name)
+
+    jax.monitoring.register_event_duration_secs_listener(listener)
+    yield seen
+    jax.monitoring.clear_event_listeners()

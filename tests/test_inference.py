@@ -8,7 +8,7 @@ import pytest
 import cases
 from gpclf.data import ArrayStream
 from gpclf.gaussian import Natural, moments
-from gpclf.inference import FitError, fit, make_plan
+from gpclf.inference import FitError, fit, hyper, make_plan
 from gpclf.inference.hyper import Theta, dual_bound, improve
 from gpclf.inference.lbfgs import Memory
 from gpclf.inference.natural import climb, start, stochastic_step, visit_all
@@ -159,6 +159,28 @@ def test_the_gradient_of_the_dual_bound_equals_finite_differences(name, shared):
     pairs = zip(jax.tree.leaves(gradient), directions, strict=True)
     along = sum(float(np.sum(g * d)) for g, d in pairs)
     np.testing.assert_allclose(along, numeric, rtol=2e-4 if name in cases.INDEFINITE else 2e-5)
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_what_was_compiled_beside_is_not_compiled_again(shared, traces):
+    theta, stream, n_latent = _problem("Softmax", shared=shared, rows=53)  # a shape of its own
+    theta, chunks = jax.device_put(theta), list(stream.whole(53))
+    prepared, _ = prepare(*theta, 1e-9)
+    q = Natural.standard(n_latent, POINTS)
+    sites = visit_all(prepared, q, chunks, keep_sites=True).sites
+    hyper.compiled_beside(prepared, chunks[0], n_latent).join()
+    traces.clear()
+    improve(
+        theta,
+        sites,
+        chunks,
+        Memory(),
+        evaluations=2,
+        jitter=1e-9,
+        move_points=True,
+        on_evaluation=lambda *_: None,
+    )
+    assert not traces
 
 
 @SHARED

@@ -3,7 +3,16 @@
 from gpclf.data.chunk import Chunk
 from gpclf.data.labels import encode, refuse_missing
 from gpclf.data.reduce import reduce
-from gpclf.data.scaling import Scaling
+from gpclf.data.scaling import Scaling, blocks
 from gpclf.data.streams import ArrayStream, Stream
 
-__all__ = ["ArrayStream", "Chunk", "Scaling", "Stream", "encode", "reduce", "refuse_missing"]
+__all__ = [
+    "ArrayStream",
+    "Chunk",
+    "Scaling",
+    "Stream",
+    "blocks",
+    "encode",
+    "reduce",
+    "refuse_missing",
+]

@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from gpclf.data.chunk import Chunk
+from gpclf.data.scaling import Scaling
 
 
 class Stream(eqx.Module):
@@ -28,11 +29,13 @@ class Stream(eqx.Module):
 
 
 class ArrayStream(Stream):
-    """Rows in memory."""
+    """Rows in memory, standardised chunk by chunk: X itself is never copied."""
 
     X: np.ndarray
     y: np.ndarray
     weight: np.ndarray
+    scaling: Scaling | None = None
+    dtype: np.dtype | None = None  # of the rows handed out; None: that of X
 
     @property
     def n_rows(self) -> int:
@@ -42,10 +45,12 @@ class ArrayStream(Stream):
     def _chunk(self, rows: np.ndarray, length: int, scale: float) -> Chunk:
         fill = length - len(rows)
         rows = np.concatenate([rows, np.zeros(fill, rows.dtype)]) if fill else rows
-        weight = self.weight[rows]
+        dtype = self.X.dtype if self.dtype is None else self.dtype
+        X = self.X[rows] if self.scaling is None else self.scaling.forward(self.X[rows])
+        weight = self.weight[rows].astype(dtype)
         if fill:
             weight[-fill:] = 0
-        parts = (self.X[rows], self.y[rows], weight, np.asarray(scale, self.X.dtype), rows)
+        parts = (X.astype(dtype), self.y[rows], weight, np.asarray(scale, dtype), rows)
         return Chunk(*jax.device_put(parts))  # compiles nothing, unlike jnp.asarray
 
     def whole(self, chunk_rows: int) -> Iterator[Chunk]:
@@ -71,4 +76,6 @@ class ArrayStream(Stream):
         rows = np.sort(rng.choice(self.n_rows, n_rows, replace=False))
         weight = self.weight[rows]
         grown = weight * (self.weight.sum(dtype=np.float64) / weight.sum(dtype=np.float64))
-        return ArrayStream(self.X[rows], self.y[rows], grown.astype(weight.dtype))
+        return ArrayStream(
+            self.X[rows], self.y[rows], grown.astype(weight.dtype), self.scaling, self.dtype
+        )

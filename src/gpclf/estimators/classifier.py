@@ -27,6 +27,8 @@ from gpclf.posterior import freeze
 from gpclf.precision import cast, double_precision, row_dtype
 from gpclf.prediction import latent_marginals, log_probabilities
 
+FLOATS = (np.float64, np.float32)  # rows of other types become the first
+
 
 class Snapshot:
     """A fit in progress, as a `callback` sees it."""
@@ -161,23 +163,28 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError("X_std is not available yet: leave it out.")
         refuse_missing(y)
         X, y = validate_data(
-            self, X, y, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=2
+            self, X, y, dtype=FLOATS, ensure_all_finite=False, ensure_min_samples=2
         )
         check_finite(X, getattr(self, "feature_names_in_", None))
         classes, index = encode(y)
         likelihood = likelihood_from(self.likelihood, len(classes))
-        weight = _check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=True
-        )
+        weight = np.broadcast_to(np.float64(1), len(index))  # takes no memory
+        if sample_weight is not None or self.class_weight is not None:
+            weight = _check_sample_weight(
+                sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=True
+            )
         if self.class_weight is not None:
             weight *= compute_sample_weight(self.class_weight, y)
-        if len(np.unique(index[weight > 0])) < len(classes):
-            empty = classes[np.setdiff1d(np.arange(len(classes)), index[weight > 0])[0]]
-            raise ValueError(f"Every row of class {empty} has weight 0: drop the class from y.")
+        if not np.all(weight > 0):
+            used = weight > 0
+            X, index, weight = X[used], index[used], weight[used]
+            empty = np.setdiff1d(np.arange(len(classes)), index)
+            if len(empty):
+                name = classes[empty[0]]
+                raise ValueError(f"Every row of class {name} has weight 0: drop the class from y.")
 
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
-        used = weight > 0
-        self._learn(X[used], index[used], weight[used], classes, likelihood, rng, began)
+        self._learn(X, index, weight, classes, likelihood, rng, began)
         return self
 
     @compiled_once
@@ -188,16 +195,16 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
         n_latent = likelihood.n_latent(len(classes))
         again = self.warm_start and self._fits_on(X, classes, likelihood)
         scaling = self._scaling if again else Scaling.of(X, weight)
-        X = scaling.forward(X)
         if again:
             theta, start = self._theta, self._q
         else:
             count: Any = self.n_inducing
             if count == "auto":
                 count = inducing.auto_count(len(X), X.shape[1], len(classes))
-            Z = inducing.choose(X, count, rng)
+            Z = inducing.choose(X, count, rng, scaling.forward)
             kernel = kernel_from("rbf" if self.kernel is None else self.kernel)
-            kernel = kernel.started(inducing.median_distance(X, rng), X.shape[1])
+            distance = inducing.median_distance(X, rng, scaling.forward)
+            kernel = kernel.started(distance, X.shape[1])
             if not self.share_kernel:
                 kernel, Z = one_per_function((kernel, Z), n_latent)
             model = Model(kernel, likelihood, Exact(), shared=self.share_kernel)
@@ -216,7 +223,7 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
             rate=self.learning_rate,
             drawn_classes=drawn,
         )
-        stream = ArrayStream(X.astype(dtype), index, weight.astype(dtype))
+        stream = ArrayStream(X, index, weight, scaling, dtype)
         self._scaling = scaling
         with shown(self.verbose) as draw:
 
@@ -263,7 +270,7 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
 
     def _rows(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "posterior_")
-        X = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, reset=False)
+        X = validate_data(self, X, dtype=FLOATS, ensure_all_finite=False, reset=False)
         check_finite(X, getattr(self, "feature_names_in_", None))
         return self._scaling.forward(X)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from gpclf.data import blocks
 from gpclf.likelihoods.logistic_softmax import LogisticSoftmaxFamily
 
 INFERENCES = ("auto", "natural")
@@ -70,9 +71,9 @@ def _count(parameters: dict[str, Any], name: str, least: int, also: tuple) -> No
 
 def check_finite(X: np.ndarray, names: Any = None) -> None:
     """Name the first row and column that hold no number."""
-    finite = np.isfinite(X)
-    if finite.all():
+    if all(np.isfinite(X[block]).all() for block in blocks(len(X))):
         return
+    finite = np.isfinite(X)
     row, column = (int(i) for i in np.argwhere(~finite)[0])
     what = "NaN" if np.isnan(X[row, column]) else "infinity"
     where = f"column {column}" if names is None else f"column {names[column]!r}"

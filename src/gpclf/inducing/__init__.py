@@ -1,6 +1,7 @@
 """Where the inducing points Z start, how many, and the distances that set the first lengthscale."""
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,13 @@ from sklearn.exceptions import ConvergenceWarning
 
 MOST = 400
 CLUSTERED_ROWS = 20_000  # k-means sees at most this many
+
+
+Transform = Callable[[np.ndarray], np.ndarray]
+
+
+def _as_it_is(X: np.ndarray) -> np.ndarray:
+    return X
 
 
 def auto_count(n_rows: int, n_features: int, n_classes: int) -> int:
@@ -22,15 +30,19 @@ def auto_count(n_rows: int, n_features: int, n_classes: int) -> int:
     return int(min(n_rows, max(count, min(n_rows, 20))))
 
 
-def choose(X: np.ndarray, count: int | None, rng: np.random.Generator) -> np.ndarray:
+def choose(
+    X: np.ndarray, count: int | None, rng: np.random.Generator, forward: Transform = _as_it_is
+) -> np.ndarray:
     """`count` centres of the rows: k-means++ refined by mini-batch k-means; None: every row.
 
-    Rows that occur twice count once, so there may be fewer centres than asked for.
+    Rows that occur twice count once, so there may be fewer centres than asked for. `forward` is
+    applied to the rows that are looked at.
     """
     if count is None or count >= len(X):
-        return np.unique(X, axis=0)
+        return np.unique(forward(X), axis=0)
     if len(X) > CLUSTERED_ROWS:
         X = X[rng.choice(len(X), CLUSTERED_ROWS, replace=False)]
+    X = forward(X)
     distinct = np.unique(X, axis=0)
     if len(distinct) <= count:
         return distinct
@@ -46,10 +58,13 @@ def choose(X: np.ndarray, count: int | None, rng: np.random.Generator) -> np.nda
     return np.unique(means.cluster_centers_, axis=0)
 
 
-def median_distance(X: np.ndarray, rng: np.random.Generator, rows: int = 1000) -> float:
+def median_distance(
+    X: np.ndarray, rng: np.random.Generator, forward: Transform = _as_it_is, rows: int = 1000
+) -> float:
     """The median distance between distinct rows, of at most `rows` of them; 1 if there are none."""
     if len(X) > rows:
         X = X[rng.choice(len(X), rows, replace=False)]
+    X = forward(X)
     from scipy.spatial.distance import pdist  # slow to import
 
     distances = pdist(X)

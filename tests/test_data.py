@@ -1,0 +1,106 @@
+"""Labels, standardisation and streams: the same whatever the blocks, and no copy of X."""
+
+import tracemalloc
+import warnings
+
+import jax
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from gpclf.data import ArrayStream, Scaling, encode, refuse_missing, scaling
+
+LABELS = st.one_of(
+    hnp.arrays(np.int64, st.integers(2, 40), elements=st.integers(-3, 3)),
+    hnp.arrays(np.dtype("<U2"), st.integers(2, 40), elements=st.sampled_from(["a", "b", "ab"])),
+    hnp.arrays(np.bool_, st.integers(2, 40)),
+)
+
+
+@given(y=LABELS)
+def test_labels_come_back_from_their_indices(y):
+    if len(np.unique(y)) < 2:
+        with pytest.raises(ValueError, match="1 class only"):
+            encode(y)
+        return
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # many classes
+        patch.setattr(scaling, "BLOCK_ROWS", 7)
+        classes, index = encode(y)
+    assert np.array_equal(classes, np.unique(y))
+    assert np.array_equal(classes[index], y)
+
+
+def test_many_classes_are_quiet_and_too_many_are_not():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        encode(np.arange(100) % 26)
+    with pytest.warns(UserWarning, match="unique classes"):
+        encode(np.arange(30))
+
+
+@pytest.mark.parametrize("y", [np.array([1.0, np.nan, 2.0]), ["a", None, "b"]])
+def test_a_missing_label_is_named(y):
+    with pytest.raises(ValueError, match="missing label in row 1"):
+        refuse_missing(y)
+
+
+@given(seed=st.integers(0, 2**31), rows=st.integers(2, 40), dtype=st.sampled_from(["f4", "f8"]))
+def test_standardised_rows_have_mean_zero_and_spread_one(seed, rows, dtype):
+    rng = np.random.default_rng(seed)
+    units = 10.0 ** rng.integers(-12, 12, 3)
+    X = (units * (rng.normal(size=(rows, 3)) + rng.normal(size=3))).astype(dtype)
+    weight = rng.uniform(0.1, 3.0, rows)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scaling, "BLOCK_ROWS", 7)
+        found = Scaling.of(X, weight)
+    scaled = found.forward(X)
+    np.testing.assert_allclose(np.average(scaled, axis=0, weights=weight), 0, atol=1e-9)
+    np.testing.assert_allclose(np.average(scaled**2, axis=0, weights=weight), 1, rtol=1e-9)
+    np.testing.assert_allclose(found.backward(scaled), X, rtol=1e-6)
+
+
+def test_no_overflow_and_a_constant_column_becomes_zero():
+    X = np.array([[1e300, 1e-300, 7.0], [-1e300, 3e-300, 7.0], [0.0, 2e-300, 7.0]])
+    found = Scaling.of(X, np.ones(3))
+    scaled = found.forward(X)
+    assert np.all(np.isfinite(scaled))
+    assert np.all(scaled[:, 2] == 0)
+    assert np.array_equal(found.backward(scaled)[:, 2], X[:, 2])
+
+
+def test_a_stream_that_scales_equals_one_of_scaled_rows():
+    rng = np.random.default_rng(0)
+    X, y, weight = 5 + 3 * rng.normal(size=(50, 4)), np.arange(50) % 3, rng.uniform(1, 2, 50)
+    found = Scaling.of(X, weight)
+    lazy = ArrayStream(X, y, weight, found, np.dtype("f4"))
+    eager = ArrayStream(found.forward(X).astype("f4"), y, weight.astype("f4"))
+    for one, other in (
+        (lazy.whole(16), eager.whole(16)),
+        (lazy.batches(16, np.random.default_rng(1)), eager.batches(16, np.random.default_rng(1))),
+        (
+            lazy.sample(20, np.random.default_rng(2)).whole(16),
+            eager.sample(20, np.random.default_rng(2)).whole(16),
+        ),
+    ):
+        for here, there in zip(one, other, strict=True):
+            for a, b in zip(jax.tree.leaves(here), jax.tree.leaves(there), strict=True):
+                assert a.dtype == b.dtype
+                np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+def test_neither_scaling_nor_labels_nor_a_pass_copies_all_rows():
+    X, y = np.random.default_rng(0).normal(size=(400_000, 10)), np.arange(400_000) % 3  # 32 MB
+    tracemalloc.start()
+    try:
+        found = Scaling.of(X, np.broadcast_to(1.0, len(X)))
+        _, index = encode(y)  # 1.6 MB to keep
+        stream = ArrayStream(X, index, np.broadcast_to(1.0, len(X)), found, np.dtype("f4"))
+        for _ in stream.whole(2048):
+            pass
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 8e6

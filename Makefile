@@ -75,6 +75,9 @@ bench-cold: bench-setup ## import and first fit in a new process, beside the riv
 	$(BIN)/python benchmarks/cold_start.py --gpflow-python $(VENV)-gpflow/bin/python \
 	  --gpytorch-python $(VENV)-gpytorch/bin/python
 
+bench-scaling: $(VENV)/.dev ## time of an epoch and memory from 20,000 to 1,280,000 rows
+	$(BIN)/python benchmarks/scaling.py
+
 bench-quick: $(VENV)/.dev ## under three minutes, no rivals: before and after a change to a hot path
 	-$(BIN)/python benchmarks/step.py --quick
 	-$(BIN)/python benchmarks/accuracy.py --sets magic statlog-landsat waveform-noise --seeds 0
@@ -88,4 +91,4 @@ clean: ## remove the environments and build products
 
 .PHONY: help demo check test test-slow format clean bench-setup bench-accuracy bench-likelihoods \
 	bench-classes bench-race bench-race-all bench-compare bench-step bench-prediction bench-cold \
-	bench-quick
+	bench-scaling bench-quick

@@ -64,6 +64,20 @@ def test_memory_outlives_the_function(seed):
     assert kept.value < 0.5 * fresh.value
 
 
+@given(seed=st.integers(0, 2**31))
+def test_a_wrong_memory_does_no_lasting_harm(seed):
+    """It promises much along a way that leads up at once: few evaluations in a round, and still."""
+    objective, memory = bowl(seed, 6, centre=1.0), Memory()
+    rng = np.random.default_rng(seed)
+    for _ in range(20):
+        step = rng.normal(size=6)
+        memory.learn(step, 1e-7 * step)
+    x, start = np.zeros(6), objective(np.zeros(6))[0]
+    for _ in range(40):
+        x, value, _ = descend(objective, x, memory, evaluations=6, **FREE)
+    assert value < 1e-4 * start
+
+
 @given(
     seed=st.integers(0, 2**31), wall=st.floats(-0.5, 0.5), beyond=st.sampled_from([np.inf, np.nan])
 )

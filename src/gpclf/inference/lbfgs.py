@@ -13,7 +13,8 @@ import numpy as np
 
 PAIRS = 20
 LONGEST = 2.0  # a step of any coordinate: logarithms, and standardised inputs
-SHORTEST = 1e-6  # as a share of the first try
+TRIES = 3  # along one direction
+ROUNDING = 1e-12  # a promise of less, relative to the value, is none
 SUFFICIENT = 1e-4  # share of the decrease promised by the slope (Armijo)
 
 Objective = Callable[[np.ndarray], tuple[float, np.ndarray]]
@@ -43,6 +44,17 @@ class Memory:
         for (step, change), share in zip(self._pairs, reversed(shares), strict=True):
             rest += (share - change @ rest / (step @ change)) * step
         return -rest
+
+    def forget(self) -> bool:
+        """Keep the last pair only, or none if there was but one; False if there was none."""
+        if not self._pairs:
+            return False
+        last = self._pairs.pop()
+        several = len(self._pairs) > 0
+        self._pairs.clear()
+        if several:
+            self._pairs.append(last)
+        return True
 
 
 def steepest(slope: np.ndarray) -> np.ndarray:
@@ -79,7 +91,7 @@ def _search(
     for used in range(1, evaluations + 1):
         there = np.clip(here.x + length * way, low, high)
         promised = float(here.slope @ (there - here.x))
-        if promised >= 0 or length < SHORTEST:
+        if promised >= 0:
             return None, used - 1
         value, slope = objective(there)
         if value <= here.value + SUFFICIENT * promised:
@@ -102,20 +114,21 @@ def descend(
 ) -> Reached:
     """From x to a lower point between `low` and `high`, by at most so many values and slopes.
 
-    The objective may be infinite or not a number: a step there is shortened. Ends early where no
-    step leads down, not even along the slope itself.
+    The objective may be infinite or not a number: a step there is shortened. A direction along
+    which nothing lower is found after a few tries is the fault of the memory, which then forgets.
+    Ends early where not even the slope itself leads down.
     """
     here = Seen(x, *objective(x))
     used = 1
     while used < evaluations and np.isfinite(here.value):
-        there = None
-        for way in (memory.direction(here.slope), steepest(here.slope)):
-            there, tried = _search(objective, here, way, evaluations - used, low, high)
-            used += tried
-            if there is not None:
-                memory.learn(there.x - here.x, there.slope - here.slope)
-                here = there
-                break
-        if there is None:
+        way = memory.direction(here.slope)
+        if abs(here.slope @ way) <= ROUNDING * max(1.0, abs(here.value)):
+            break
+        there, tried = _search(objective, here, way, min(TRIES, evaluations - used), low, high)
+        used += tried
+        if there is not None:
+            memory.learn(there.x - here.x, there.slope - here.slope)
+            here = there
+        elif not memory.forget():
             break
     return Reached(here.x, float(here.value), used)

@@ -115,3 +115,23 @@ def test_settings_come_back_only_when_the_last_thread_leaves(tmp_path, monkeypat
         assert jax.config.jax_compilation_cache_dir is None
     finally:
         jax.config.update("jax_compilation_cache_dir", own)
+
+
+STOPPED = """
+import numpy as np, gpclf
+def stop(snapshot):
+    raise RuntimeError("enough")
+X = np.random.default_rng(0).normal(size=(200, 5))
+gpclf.GPClassifier("robust-max", n_inducing=20, callback=stop).fit(X, np.arange(200) % 10)
+"""
+
+
+def test_a_fit_that_is_stopped_while_programs_are_compiled_beside_it_ends_in_peace():
+    done = subprocess.run(
+        [sys.executable, "-c", STOPPED],
+        env={**os.environ, "GPCLF_CACHE": "off"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1, done.stderr  # a crash has a signal's number
+    assert done.stderr.endswith("RuntimeError: enough\n")

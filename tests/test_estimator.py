@@ -245,6 +245,20 @@ def test_robust_max_converges_where_natural_gradients_are_known_to_fail():
     assert -np.mean(clf.predict_log_proba(X[test])[np.arange(len(test)), y[test]]) < 0.07
 
 
+@pytest.mark.parametrize("optimizer", ["auto", None])
+@pytest.mark.parametrize("likelihood", ["robust-max", "step"])
+def test_no_class_is_lost(likelihood, optimizer):
+    """Their gradient vanishes where a class cannot win: one given up early never comes back."""
+    X, y = load_digits(return_X_y=True)
+    rows = np.random.default_rng(1).permutation(len(y))[len(y) // 10 :]
+    X, y = X[rows], y[rows]
+    clf = GPClassifier(
+        likelihood, n_inducing=100, max_epochs=10, optimizer=optimizer, random_state=1
+    ).fit(X, y)
+    recalled = np.array([np.mean(clf.predict(X[y == k]) == k) for k in range(10)])
+    assert np.all(recalled > 0.8), recalled
+
+
 def test_what_is_no_model_file_gets_one_sentence(fitted, tmp_path):
     path = tmp_path / "model.gpclf"
     fitted.save(path)

@@ -11,7 +11,7 @@ from gpclf.gaussian import Natural, moments
 from gpclf.inference import FitError, fit, hyper, make_plan
 from gpclf.inference.hyper import Theta, dual_bound, improve
 from gpclf.inference.lbfgs import Memory
-from gpclf.inference.natural import climb, start, stochastic_step, visit_all
+from gpclf.inference.natural import begin, climb, stochastic_step, visit_all
 from gpclf.inference.sites import survey, visit
 from gpclf.inference.stochastic import settled
 from gpclf.inputs import Exact
@@ -275,8 +275,8 @@ def test_a_round_on_other_rows_starts_from_the_better_of_q_and_the_prior():
     q = climb(
         prepared, prior, lambda: chunks, max_steps=10, tolerance=1e-9, slack=1e-10
     ).q  # fmt: skip
-    for begin in (prior, q):
-        first, held = start(prepared, begin, chunks)
+    for before in (prior, q):
+        first, held = begin(prepared, before, lambda: chunks)
         elbos = [
             visit_all(prepared, each, chunks, keep_sites=False).elbo for each in (first, prior)
         ]

@@ -68,7 +68,8 @@ def compiled_beside(prepared: Prepared, chunk: Chunk, n_latent: int) -> threadin
     """A thread that compiles what the dual bound needs and the steps before it do not.
 
     XLA works outside Python's lock, so two cores compile in nearly half the time. It runs the
-    programs on zeros; a second fit of the same shapes has nothing to do.
+    programs on zeros; a second fit of the same shapes has nothing to do. Python waits for it before
+    it ends, because XLA cannot be left in the middle.
     """
     shapes = tuple(leaf.shape for leaf in jax.tree.leaves((prepared, chunk)))
     key = (jax.tree.structure((prepared, chunk)), shapes, n_latent)
@@ -84,7 +85,7 @@ def compiled_beside(prepared: Prepared, chunk: Chunk, n_latent: int) -> threadin
             prepare_pullback(prepared, gradient(prepared, Features(*zeros), by_q, sites, chunk))
             _log_prior(prepared.model)
 
-    thread = threading.Thread(target=work if key not in _compiled else lambda: None, daemon=True)
+    thread = threading.Thread(target=work if key not in _compiled else lambda: None)
     _compiled.add(key)
     thread.start()
     return thread

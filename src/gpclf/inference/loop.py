@@ -2,19 +2,19 @@
 
 import itertools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import jax
 import numpy as np
 from jaxtyping import Array, Float
 
-from gpclf.data import ArrayStream
+from gpclf.data import ArrayStream, Chunk
 from gpclf.gaussian import Natural
 from gpclf.inference.hyper import Theta, compiled_beside, improve
 from gpclf.inference.journal import NOT_A_NUMBER, FitError, Journal, Progress
 from gpclf.inference.lbfgs import Memory
-from gpclf.inference.natural import climb, made_definite, start
+from gpclf.inference.natural import begin, climb, made_definite
 from gpclf.inference.plan import Plan
 from gpclf.inference.stochastic import run_epochs
 from gpclf.linalg import one_thread
@@ -70,7 +70,7 @@ def _by_lbfgs(
             total = float(rows.weight.sum())
             prepared, _ = prepare(*theta, plan.jitter)
             beside = compiled_beside(prepared, chunks[0], len(q.linear))
-            q, held = start(prepared, q, chunks)
+            q, held = begin(prepared, q, lambda c=chunks: c)
             rate, before, seen = 1.0, -np.inf, n_rows
         share = done / plan.evaluations
         prepared, _ = prepare(*theta, plan.jitter)
@@ -150,10 +150,16 @@ def _fit(model, Z, stream, n_latent, plan, rng, report, start, began) -> Result:
         theta, q, stopped = _by_lbfgs(theta, q, stream, plan, rng, log)
     if plan.full_batch:
         prepared, jitter = prepare(*theta, plan.jitter)
+
+        def chunks() -> Iterable[Chunk]:
+            return stream.whole(plan.chunk_rows)
+
+        if start is None and plan.optimizer is None:
+            q, _ = begin(prepared, q, chunks)
         climbed = climb(
             prepared,
             q,
-            lambda: stream.whole(plan.chunk_rows),
+            chunks,
             max_steps=plan.max_epochs,
             tolerance=plan.tolerance * total,
             slack=_slack(plan, total),

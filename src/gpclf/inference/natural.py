@@ -1,6 +1,7 @@
 """The natural engine: closed-form steps on (h, Λ), full-batch or stochastic."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from gpclf.linalg import plain_cholesky
 from gpclf.model import Prepared
 
 SMALLEST_RATE = 2.0**-12
+LIGHT, LIGHT_STEPS = 0.1, 3  # the weight of rows in the first steps from the prior, and how many
 
 
 def stochastic_step(q: Natural, target: Natural, rate: float) -> Natural:
@@ -101,21 +103,34 @@ def _definite_target(
     return with_prior(reduce(lambda pair: held_sum(prepared, pair[0], pair[1]), pairs)), sites
 
 
-def start(prepared: Prepared, q: Natural, chunks: list[Chunk]) -> tuple[Natural, list[Sites]]:
+def begin(
+    prepared: Prepared, q: Natural, chunks: Callable[[], Iterable[Chunk]]
+) -> tuple[Natural, list[Sites]]:
     """A first q for these rows, and the sites that make it up: a full step from q, or the prior.
 
     q may stem from other rows. The better of the two by the ELBO: a likelihood with several optima
-    should not lose the one it has found.
+    should not lose the one it has found. From the prior itself the first steps see every row at a
+    tenth of its weight: they find a place for each class before any row is fitted closely. At full
+    weight, a likelihood whose gradient vanishes far from the boundary can lose a class for good.
     """
     prior = Natural.standard(*q.linear.shape)
-    none = [Sites(*np.zeros((2, len(c.y), len(q.linear)), c.X.dtype)) for c in chunks]
     if np.array_equal(q.linear, prior.linear):
-        return prior, none
-    stepped, sites = _definite_target(prepared, q, lambda: chunks)
+        light = climb(
+            prepared,
+            prior,
+            lambda: (replace(c, scale=LIGHT * c.scale) for c in chunks()),
+            max_steps=LIGHT_STEPS,
+            tolerance=0.0,
+            slack=0.0,
+        )
+        q = light.q
+    stepped, sites = _definite_target(prepared, q, chunks)
     ahead, behind = (
-        visit_all(prepared, each, chunks, keep_sites=False).elbo for each in (stepped, prior)
+        visit_all(prepared, each, chunks(), keep_sites=False).elbo for each in (stepped, prior)
     )
-    return (stepped, sites) if ahead > behind else (prior, none)
+    if ahead > behind:
+        return stepped, sites
+    return prior, [Sites(*map(np.zeros_like, part)) for part in sites]
 
 
 def climb(

@@ -267,8 +267,8 @@ def test_what_is_no_model_file_gets_one_sentence(fitted, tmp_path):
         path.write_bytes(broken)
         with pytest.raises(ValueError, match="damaged or no model file"):
             GPClassifier.load(path)
-    path.write_bytes(content.replace(b'\\"format\\": 1', b'\\"format\\": 9'))
-    with pytest.raises(ValueError, match="has format 9, but this version of gpclf reads 1"):
+    path.write_bytes(content.replace(b'\\"format\\": 2', b'\\"format\\": 9'))
+    with pytest.raises(ValueError, match="has format 9, but this version of gpclf reads 2"):
         GPClassifier.load(path)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float, PyTree, Shaped
 
 from gpclf.gaussian import Moments
-from gpclf.inputs import Features, Inputs
+from gpclf.inputs import Features, Inputs, Whitening
 from gpclf.kernels import Kernel
 from gpclf.likelihoods import Likelihood, Sites
 from gpclf.linalg import cholesky, lower_inverse, lower_inverse_pullback
@@ -48,7 +48,7 @@ class Prepared(eqx.Module):
 
     model: Model
     Z: Float[Array | np.ndarray, "*G M D"]
-    whitening: Float[Array | np.ndarray, "*G M M"]  # L⁻¹, LLᵀ = k(Z, Z) + jitter
+    whitening: Whitening
 
     def features(self, X: Rows) -> Features:
         """What the kernel makes of the rows: once if shared, else for each latent function."""
@@ -103,14 +103,19 @@ def prepare(
     Z = jax.device_put(Z)
     K = np.asarray(_kernel_matrices(model, Z))
     factors = [cholesky(one, jitter) for one in (K[None] if model.shared else K)]
-    whitening = np.stack([lower_inverse(L) for L, _ in factors])
-    whitening = jax.device_put(whitening[0] if model.shared else whitening)
+    roots = np.stack([lower_inverse(L) for L, _ in factors])
+    roots = roots[0] if model.shared else roots
+    whitening = jax.device_put(Whitening(roots, roots.sum(-1)))
     return Prepared(model, Z, whitening), max(used for _, used in factors)
 
 
 def prepare_pullback(prepared: Prepared, by: Prepared) -> tuple[Model, Float[np.ndarray, "*G M D"]]:
     """The gradient by (model, Z) of something whose gradient by `prepare`'s result is `by`."""
-    W, by_W = np.asarray(prepared.whitening), np.asarray(by.whitening)
+    W, by_W, by_ones = (
+        np.asarray(leaf)
+        for leaf in (prepared.whitening.matrix, by.whitening.matrix, by.whitening.ones)
+    )
+    by_W = by_W + by_ones[..., None]
     if prepared.model.shared:
         by_K = lower_inverse_pullback(W, by_W)
     else:

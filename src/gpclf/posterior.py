@@ -21,11 +21,14 @@ TINY = 1e-12  # added to the diagonal of I − S: rounding must not make it nega
 class Roots(eqx.Module):
     """q seen from k = k(Z, x) itself: μ = kᵀα and ν = k(x, x) − ‖Rᵀk‖², one product a function.
 
-    R is lower triangular, RRᵀ = W(I − S)Wᵀ with W the transposed whitening.
+    R is lower triangular, RRᵀ = W(I − S)Wᵀ with W the transposed whitening. With them goes what
+    they make of a constant part of k, where much cancels.
     """
 
     weights: Float[np.ndarray, "C M"]
     root: Float[np.ndarray, "C M M"]
+    weights_of_one: Float[np.ndarray, "C"]  # 1ᵀα
+    root_of_one: Float[np.ndarray, "C M"]  # Rᵀ1
 
 
 class Posterior(eqx.Module):
@@ -50,7 +53,7 @@ def find_roots(prepared: Prepared, q: Moments, dtype: Any) -> Roots | None:
     """What prediction needs of q, where it has this form."""
     if not (prepared.model.shared and isinstance(prepared.model.inputs, Exact)):
         return None
-    W = np.asarray(prepared.whitening)
+    W = np.asarray(prepared.whitening.matrix)
     roots = []
     for excess in np.asarray(q.excess):
         factor = plain_cholesky(TINY * np.eye(len(excess)) - excess)
@@ -58,7 +61,9 @@ def find_roots(prepared: Prepared, q: Moments, dtype: Any) -> Roots | None:
             return None
         upper: Any = np.linalg.qr(factor.T @ W, mode="r")  # better than a root of RRᵀ itself
         roots.append(upper.T)
-    return Roots((np.asarray(q.mean) @ W).astype(dtype), np.stack(roots).astype(dtype))
+    weights, root = np.asarray(q.mean) @ W, np.stack(roots)
+    found = Roots(weights, root, weights.sum(axis=1), root.sum(axis=1))
+    return jax.tree.map(lambda leaf: leaf.astype(dtype), found)
 
 
 def parts(posterior: Posterior, arrays: dict[str, np.ndarray]) -> dict[str, Any]:

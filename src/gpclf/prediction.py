@@ -31,13 +31,18 @@ def _marginals(posterior: Posterior, X: Rows) -> tuple[Float[Array, "B C"], Floa
     if posterior.roots is None:
         return prepared.marginals(prepared.features(X), posterior.q)
     kernel = prepared.model.kernel
-    K, diagonal = kernel.matrix(X, jnp.asarray(prepared.Z)), kernel.diagonal(X)[:, None]
-    nu = diagonal - _squared_norms(K, jnp.asarray(posterior.roots.root))
-    return K @ posterior.roots.weights.T, jnp.maximum(nu, jnp.finfo(X.dtype).eps * diagonal)
+    roots = posterior.roots
+    constant, rest = kernel.parts(X, jnp.asarray(prepared.Z))
+    mu = rest @ roots.weights.T + constant * roots.weights_of_one
+    diagonal = kernel.diagonal(X)[:, None]
+    nu = diagonal - _squared_norms(rest, jnp.asarray(roots.root), constant * roots.root_of_one)
+    return mu, jnp.maximum(nu, jnp.finfo(X.dtype).eps * diagonal)
 
 
-def _squared_norms(K: Float[Array, "B M"], root: Float[Array, "C M M"]) -> Float[Array, "B C"]:
-    """‖R_cᵀk‖² of every row k: products of blocks, those above the diagonal left out."""
+def _squared_norms(
+    K: Float[Array, "B M"], root: Float[Array, "C M M"], shift: Float[Array, "C M"]
+) -> Float[Array, "B C"]:
+    """‖R_cᵀk + s_c‖² of every row k: products of blocks, those above the diagonal left out."""
     n_latent, size, _ = root.shape
     width = -(-size // BLOCKS)
     total = jnp.zeros((K.shape[0], n_latent), K.dtype)
@@ -45,7 +50,7 @@ def _squared_norms(K: Float[Array, "B M"], root: Float[Array, "C M M"]) -> Float
         block = root[:, first:, first : first + width]
         joined = jnp.moveaxis(block, 0, 1).reshape(size - first, -1)
         projected = (K[:, first:] @ joined).reshape(K.shape[0], n_latent, -1)
-        total = total + jnp.sum(projected**2, axis=2)
+        total = total + jnp.sum((projected + shift[:, first : first + width]) ** 2, axis=2)
     return total
 
 

@@ -22,7 +22,7 @@ from gpclf import inputs, kernels, likelihoods
 from gpclf.gaussian import Moments
 from gpclf.model import Model, Prepared
 
-FORMAT = 1
+FORMAT = 2
 _MODULES = (kernels, likelihoods, inputs)
 CLASSES = {name: getattr(module, name) for module in _MODULES for name in module.__all__}
 CLASSES |= {"Moments": Moments, "Model": Model, "Prepared": Prepared}

@@ -94,11 +94,12 @@ def made_definite(
 
 
 def _definite_target(
-    prepared: Prepared, q: Natural, chunks: Callable[[], Iterable[Chunk]]
+    prepared: Prepared, q: Natural, sites: list[Sites] | None, chunks: Callable[[], Iterable[Chunk]]
 ) -> tuple[Natural, list[Sites]]:
-    here = visit_all(prepared, q, chunks(), keep_sites=True)
-    assert here.sites is not None
-    sites = made_definite(prepared, q, here.sites, chunks())
+    """Where a full step to the sites goes, made definite; they are looked up if not given."""
+    sites = sites or visit_all(prepared, q, chunks(), keep_sites=True).sites
+    assert sites is not None  # whoever asks has seen that they are numbers
+    sites = made_definite(prepared, q, sites, chunks())
     pairs = zip(sites, chunks(), strict=True)
     return with_prior(reduce(lambda pair: held_sum(prepared, pair[0], pair[1]), pairs)), sites
 
@@ -124,13 +125,16 @@ def begin(
             slack=0.0,
         )
         q = light.q
-    stepped, sites = _definite_target(prepared, q, chunks)
-    ahead, behind = (
-        visit_all(prepared, each, chunks(), keep_sites=False).elbo for each in (stepped, prior)
-    )
-    if ahead > behind:
-        return stepped, sites
-    return prior, [Sites(*map(np.zeros_like, part)) for part in sites]
+    here = visit_all(prepared, q, chunks(), keep_sites=True)
+    if here.sites is not None:
+        stepped, sites = _definite_target(prepared, q, here.sites, chunks)
+        ahead, behind = (
+            visit_all(prepared, each, chunks(), keep_sites=False).elbo for each in (stepped, prior)
+        )
+        if ahead > behind:
+            return stepped, sites
+    n_latent = len(q.linear)
+    return prior, [Sites(*np.zeros((2, len(c.weight), n_latent), c.X.dtype)) for c in chunks()]
 
 
 def climb(
@@ -160,7 +164,7 @@ def climb(
             return Climbed(q, held, here.elbo, rate, "not a number")
         target, fresh = here.statistics.target(), here.sites
         if not _positive(target):
-            target, fresh = _definite_target(prepared, q, chunks)
+            target, fresh = _definite_target(prepared, q, fresh, chunks)
         while True:
             candidate = q.towards(target, rate)
             there = visit_all(prepared, candidate, chunks(), keep_sites=keep)

@@ -9,6 +9,7 @@ from abc import abstractmethod
 from typing import NamedTuple
 
 import equinox as eqx
+import numpy as np
 from jaxtyping import Array, Float
 
 from gpclf.gaussian import Moments
@@ -16,6 +17,13 @@ from gpclf.kernels import Kernel
 from gpclf.linalg import quadratic_forms
 
 Rows = Float[Array, "B D"]
+
+
+class Whitening(eqx.Module):
+    """L⁻¹, LLᵀ = k(Z, Z) + jitter, and L⁻¹1 for a constant part of k: a sum that cancels."""
+
+    matrix: Float[Array | np.ndarray, "*G M M"]
+    ones: Float[Array | np.ndarray, "*G M"]
 
 
 class Features(NamedTuple):
@@ -30,7 +38,7 @@ class Inputs(eqx.Module):
 
     @abstractmethod
     def features(
-        self, kernel: Kernel, Z: Float[Array, "M D"], whitening: Float[Array, "M M"], X: Rows
+        self, kernel: Kernel, Z: Float[Array, "M D"], whitening: Whitening, X: Rows
     ) -> Features:
         """The features of the rows X."""
 
@@ -45,10 +53,11 @@ class Exact(Inputs):
     """x is what was measured: μ = aᵀm, ν = k(x, x) − aᵀa + aᵀSa (docs/mathematics.md)."""
 
     def features(
-        self, kernel: Kernel, Z: Float[Array, "M D"], whitening: Float[Array, "M M"], X: Rows
+        self, kernel: Kernel, Z: Float[Array, "M D"], whitening: Whitening, X: Rows
     ) -> Features:
         """One product for the kernel, one for the whitening."""
-        return Features(kernel.matrix(X, Z) @ whitening.T, kernel.diagonal(X))
+        constant, rest = kernel.parts(X, Z)
+        return Features(constant * whitening.ones + rest @ whitening.matrix.T, kernel.diagonal(X))
 
     def marginals(
         self, features: Features, q: Moments

@@ -41,6 +41,16 @@ class Kernel(eqx.Module):
         """k of every row of X with every row of Y."""
         return jax.vmap(lambda x: jax.vmap(lambda y: self(x, y))(Y))(X)
 
+    def parts(
+        self, X: Real[Array, "N D"], Y: Real[Array, "M D"]
+    ) -> tuple[Scalar, Float[Array, "N M"]]:
+        """A constant and the rest of the matrix.
+
+        Where lengthscales are long, k is nearly constant and all that tells rows apart is in the
+        rest: a kernel that can compute it directly keeps digits that single precision would lose.
+        """
+        return jnp.zeros((), X.dtype), self.matrix(X, Y)
+
     def diagonal(self, X: Real[Array, "N D"]) -> Float[Array, "N"]:
         """k(x, x) of every row of X."""
         return jax.vmap(lambda x: self(x, x))(X)

@@ -27,6 +27,13 @@ class Sum(Kernel):
         """The sum of both matrices."""
         return self.left.matrix(X, Y) + self.right.matrix(X, Y)
 
+    def parts(
+        self, X: Real[Array, "N D"], Y: Real[Array, "M D"]
+    ) -> tuple[Scalar, Float[Array, "N M"]]:
+        """The sum of both constants, and of both rests."""
+        (left, left_rest), (right, right_rest) = self.left.parts(X, Y), self.right.parts(X, Y)
+        return left + right, left_rest + right_rest
+
     def diagonal(self, X: Real[Array, "N D"]) -> Float[Array, "N"]:
         """The sum of both diagonals."""
         return self.left.diagonal(X) + self.right.diagonal(X)
@@ -62,6 +69,13 @@ class Product(Kernel):
     def matrix(self, X: Real[Array, "N D"], Y: Real[Array, "M D"]) -> Float[Array, "N M"]:
         """The product of both matrices, entry by entry."""
         return self.left.matrix(X, Y) * self.right.matrix(X, Y)
+
+    def parts(
+        self, X: Real[Array, "N D"], Y: Real[Array, "M D"]
+    ) -> tuple[Scalar, Float[Array, "N M"]]:
+        """(c₁ + R₁)(c₂ + R₂), without its constant c₁c₂."""
+        (left, left_rest), (right, right_rest) = self.left.parts(X, Y), self.right.parts(X, Y)
+        return left * right, left * right_rest + left_rest * (right + right_rest)
 
     def diagonal(self, X: Real[Array, "N D"]) -> Float[Array, "N"]:
         """The product of both diagonals."""

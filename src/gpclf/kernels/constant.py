@@ -21,6 +21,12 @@ class Constant(Kernel):
         """The variance everywhere."""
         return jnp.full((X.shape[0], Y.shape[0]), jnp.exp(self.log_variance))
 
+    def parts(
+        self, X: Real[Array, "N D"], Y: Real[Array, "M D"]
+    ) -> tuple[Scalar, Float[Array, "N M"]]:
+        """The variance and nothing."""
+        return jnp.exp(self.log_variance), jnp.zeros((X.shape[0], Y.shape[0]), X.dtype)
+
     def __repr__(self) -> str:
         return f"Constant(variance={shown(self.log_variance)})"
 

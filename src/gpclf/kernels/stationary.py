@@ -38,15 +38,35 @@ class Stationary(Scaled):
     def profile(squared: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
         """The correlation at squared scaled distance r²; 1 at 0."""
 
+    @staticmethod
+    @abstractmethod
+    def fall(squared: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+        """profile − 1, exact to the last digits near 0."""
+
     def __call__(self, x: Point, y: Point) -> Scalar:
         return self.variance * self.profile(jnp.sum((self.scaled(x) - self.scaled(y)) ** 2))
 
     def matrix(self, X: Real[Array, "N D"], Y: Real[Array, "M D"]) -> Float[Array, "N M"]:
-        """Squared distances by one product, about the mean of Y so that little cancels."""
+        """The profile of all squared distances."""
+        return self.variance * self.profile(self._squared_distances(X, Y))
+
+    def parts(
+        self, X: Real[Array, "N D"], Y: Real[Array, "M D"]
+    ) -> tuple[Scalar, Float[Array, "N M"]]:
+        """The variance, and how far each entry falls below it, where the rows of Y are close."""
+        spread = jnp.sum(self.scaled(Y - jnp.mean(Y, axis=0)) ** 2) / Y.shape[0]
+        close = jnp.where(spread < 0.5, 1.0, 0.0).astype(X.dtype)  # r² is twice that on average
+        fall = self.fall(self._squared_distances(X, Y))
+        return close * self.variance, self.variance * (fall + (1 - close))
+
+    def _squared_distances(
+        self, X: Real[Array, "N D"], Y: Real[Array, "M D"]
+    ) -> Float[Array, "N M"]:
+        """By one product, about the mean of Y so that little cancels."""
         centre = jnp.mean(Y, axis=0)
         X, Y = self.scaled(X - centre), self.scaled(Y - centre)
         squared = jnp.sum(X**2, 1)[:, None] + jnp.sum(Y**2, 1)[None, :] - 2 * X @ Y.T
-        return self.variance * self.profile(jnp.maximum(squared, 0.0))
+        return jnp.maximum(squared, 0.0)
 
     def diagonal(self, X: Real[Array, "N D"]) -> Float[Array, "N"]:
         """The variance, whatever the row."""
@@ -67,6 +87,11 @@ class RBF(Stationary):
         """exp(−r²/2)."""
         return jnp.exp(-0.5 * squared)
 
+    @staticmethod
+    def fall(squared: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+        """exp(−r²/2) − 1."""
+        return jnp.expm1(-0.5 * squared)
+
 
 class Matern12(Stationary):
     """exp(−r): rough, continuous functions."""
@@ -75,6 +100,11 @@ class Matern12(Stationary):
     def profile(squared: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
         """exp(−r)."""
         return jnp.exp(-_distance(squared))
+
+    @staticmethod
+    def fall(squared: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+        """exp(−r) − 1."""
+        return jnp.expm1(-_distance(squared))
 
 
 class Matern32(Stationary):
@@ -86,6 +116,13 @@ class Matern32(Stationary):
         r = _distance(3.0 * squared)
         return (1 + r) * jnp.exp(-r)
 
+    @staticmethod
+    def fall(squared: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+        """The profile less 1."""
+        r = _distance(3.0 * squared)
+        less = jnp.expm1(-r)
+        return less + r * (1 + less)
+
 
 class Matern52(Stationary):
     """(1 + √5 r + 5r²/3) exp(−√5 r): functions with two derivatives."""
@@ -95,3 +132,10 @@ class Matern52(Stationary):
         """(1 + √5 r + 5r²/3) exp(−√5 r)."""
         r = _distance(5.0 * squared)
         return (1 + r + 5.0 * squared / 3.0) * jnp.exp(-r)
+
+    @staticmethod
+    def fall(squared: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+        """The profile less 1."""
+        r = _distance(5.0 * squared)
+        less = jnp.expm1(-r)
+        return less + (r + 5.0 * squared / 3.0) * (1 + less)

@@ -20,7 +20,8 @@ from gpclf.precision import cast, double_precision
 
 FEW, MANY = 32, 2048
 AHEAD = 2  # chunks that are computed while an earlier one is copied
-BLOCKS = 4  # of columns of a triangular matrix: 5/8 of the products are left
+BLOCKS = 8  # of columns of a triangular matrix: 9/16 of the products are left
+NARROWEST = 100  # columns of all functions together, below which a product is slow
 
 Rows = Float[Array, "B D"]
 
@@ -44,7 +45,7 @@ def _squared_norms(
 ) -> Float[Array, "B C"]:
     """‖R_cᵀk + s_c‖² of every row k: products of blocks, those above the diagonal left out."""
     n_latent, size, _ = root.shape
-    width = -(-size // BLOCKS)
+    width = max(-(-size // BLOCKS), -(-NARROWEST // n_latent))
     total = jnp.zeros((K.shape[0], n_latent), K.dtype)
     for first in range(0, size, width):
         block = root[:, first:, first : first + width]

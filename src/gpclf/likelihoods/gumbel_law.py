@@ -5,7 +5,8 @@ z = t − μ, H(z, s) = log(−log ψ) is −z at s = 0, falls like −z + s²/2
 nowhere sharply: Chebyshev series in z carry it to 3e-5 as far as it counts, so small probabilities
 keep their digits. Beyond 7 standard deviations of f plus noise a straight line takes over: with a
 large s, probabilities below about 1e-11 are then right in their order of magnitude only.
-Their coefficients are computed once, by plain quadrature at 129 values of s.
+Their coefficients are computed once, by plain quadrature at 129 values of s, and laid out so finely
+that a straight line between two neighbours will do for any other s.
 """
 
 import math
@@ -22,7 +23,8 @@ KNOTS = 129  # values of θ = atan(s / SPREAD) from 0 to π/2, where s and the n
 DEGREE = 21
 RIGHT = 7.0  # the series end so many standard deviations of f plus noise to the right
 LARGE, SMALL = 2.9, -10.0  # H where ψ is 1e-8, and where 1 − ψ is 5e-5
-STENCIL = 4  # knots that an s between them is interpolated from
+STENCIL = 4  # knots that the fine table between them is interpolated from
+FINE = 16 * (KNOTS - 1) + 1  # rows of that table
 
 
 def _left(sine: Any) -> Any:
@@ -47,7 +49,7 @@ def _exact(z: Float[np.ndarray, "P"], s: float) -> Float[np.ndarray, "P"]:
 
 
 @cache
-def _table() -> Float[np.ndarray, "KNOTS columns"]:
+def _table() -> Float[np.ndarray, "FINE columns"]:
     """For each θ the coefficients of H, those of ∂H/∂y, and the places where H is LARGE and SMALL.
 
     Places are in standard deviations of f plus noise, y runs from −1 to 1 over the series' range.
@@ -68,7 +70,19 @@ def _table() -> Float[np.ndarray, "KNOTS columns"]:
         ends = np.interp([-LARGE, -SMALL], -values, fine)  # H falls
         ends = left + 0.5 * (ends + 1) * (RIGHT - left)
         rows.append(np.concatenate([series, slope, [0.0], ends]))
-    return np.stack(rows)
+    return _refined(np.stack(rows))
+
+
+def _refined(rows: Float[np.ndarray, "KNOTS columns"]) -> Float[np.ndarray, "FINE columns"]:
+    """Lagrange's interpolation by the nearest knots."""
+    position = np.linspace(0, KNOTS - 1, FINE)
+    first = np.clip(np.floor(position).astype(int) - 1, 0, KNOTS - STENCIL)
+    fine = np.zeros((FINE, rows.shape[1]))
+    for i in range(STENCIL):
+        others = [j for j in range(STENCIL) if j != i]
+        weight = np.prod([(position - first - j) / (i - j) for j in others], axis=0)
+        fine += weight[:, None] * rows[first + i]
+    return fine
 
 
 class Law(NamedTuple):
@@ -78,7 +92,7 @@ class Law(NamedTuple):
     width: Float[Array, "C"]  # the standard deviation of f plus noise
     left: Float[Array, "C"]
     series: Float[Array, "n C"]
-    slope: Float[Array, "n C"]
+    slope: Float[Array, "n-1 C"]
     low: Float[Array, "C"]  # t at which H is LARGE
     high: Float[Array, "C"]  # t at which H is SMALL
 
@@ -102,18 +116,13 @@ def _clenshaw(series: Float[Array, "n C"], y: Float[Array, "C P"]) -> Float[Arra
 
 
 def law(mean: Float[Array, "C"], sd: Float[Array, "C"]) -> Law:
-    """The law of each class, its series interpolated between those of the nearest knots."""
+    """The law of each class, its series interpolated between the two nearest rows of the table."""
     theta = jnp.arctan2(sd, SPREAD)
-    position = theta * (2 * (KNOTS - 1) / math.pi)
-    first = jnp.clip(jnp.floor(position).astype(int) - 1, 0, KNOTS - STENCIL)
-    offset = position - first
+    position = theta * (2 * (FINE - 1) / math.pi)
+    first = jnp.clip(jnp.floor(position).astype(int), 0, FINE - 2)
+    share = (position - first)[:, None]
     table = jnp.asarray(_table(), mean.dtype)
-    columns = jnp.zeros((mean.shape[0], table.shape[1]), mean.dtype)
-    for i in range(STENCIL):
-        weight = jnp.ones_like(offset)  # Lagrange's
-        for j in set(range(STENCIL)) - {i}:
-            weight = weight * (offset - j) / (i - j)
-        columns = columns + weight[:, None] * table[first + i]
+    columns = (1 - share) * table[first] + share * table[first + 1]
     width = jnp.hypot(sd, SPREAD)
     left = _left(jnp.sin(theta))
     n = DEGREE + 1

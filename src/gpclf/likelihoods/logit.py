@@ -91,5 +91,8 @@ class Logit(TwoClass):
         return Sites(tau[None], linear[None])
 
     def log_probabilities(self, mu: Latent, nu: Latent) -> Float[Array, "K"]:
-        """log E σ(∓f)."""
-        return jax.vmap(log_expected_sigmoid, (0, None))(jnp.stack([-mu[0], mu[0]]), nu[0])
+        """log E σ(∓f): the smaller one by its integral, the other as what is left of one."""
+        smaller = log_expected_sigmoid(-jnp.abs(mu[0]), nu[0])
+        larger = jnp.log1p(-jnp.exp(smaller))
+        logs = jnp.stack([smaller, larger])
+        return jnp.where(mu[0] > 0, logs, logs[::-1])

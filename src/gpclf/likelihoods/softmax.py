@@ -21,8 +21,10 @@ def tilt(mu: Latent, nu: Latent) -> Latent:
     log_nu = jnp.log(nu)
 
     def log_a(t: Scalar) -> Latent:
-        z = d - t + log_nu  # b + log ν = the Wright omega function of z, in logs
-        b = jnp.where(z < -10.0, z, jnp.log(jax.nn.softplus(jnp.maximum(z, -10.0))))
+        # b + log ν = the root of b + eᵇ = z, which is a concave function of z: below z itself, its
+        # tangent at 0 and, from 1 on, log z. From above, Newton's method falls straight to it.
+        z = d - t + log_nu
+        b = jnp.minimum(jnp.minimum(z, 0.6382 * z - 0.5671), jnp.log(jnp.maximum(z, 1.0)))
         for _ in range(4):
             e = jnp.exp(b)
             b = b - (b + e - z) / (1 + e)

@@ -11,6 +11,7 @@ from gpclf.gaussian import Natural, moments
 from gpclf.inference import FitError, fit, hyper, make_plan
 from gpclf.inference.hyper import Theta, dual_bound, improve
 from gpclf.inference.lbfgs import Memory
+from gpclf.inference.loop import compile_ahead
 from gpclf.inference.natural import begin, climb, stochastic_step, visit_all
 from gpclf.inference.sites import survey, visit
 from gpclf.inference.stochastic import settled
@@ -162,14 +163,18 @@ def test_the_gradient_of_the_dual_bound_equals_finite_differences(name, shared):
 
 
 @pytest.mark.parametrize("shared", [True, False])
-def test_what_was_compiled_beside_is_not_compiled_again(shared, traces):
+def test_what_was_compiled_ahead_is_not_compiled_again(shared, traces):
     theta, stream, n_latent = _problem("Softmax", shared=shared, rows=53)  # a shape of its own
     theta, chunks = jax.device_put(theta), list(stream.whole(53))
+    plan = make_plan(
+        53, n_latent, POINTS, optimizer="lbfgs", max_epochs=2, batch_size="auto", tolerance=1e-4,
+        dtype=np.dtype(float),
+    )  # fmt: skip
+    compile_ahead(theta.model, POINTS, stream, n_latent, plan)
     prepared, _ = prepare(*theta, 1e-9)
-    q = Natural.standard(n_latent, POINTS)
-    sites = visit_all(prepared, q, chunks, keep_sites=True).sites
-    hyper.compiled_beside(prepared, chunks[0], n_latent).join()
+    hyper.compiled_beside(prepared, chunks[0], n_latent).wait()
     traces.clear()
+    sites = visit_all(prepared, Natural.standard(n_latent, POINTS), chunks, keep_sites=True).sites
     improve(
         theta,
         sites,

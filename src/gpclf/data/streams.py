@@ -53,6 +53,10 @@ class ArrayStream(Stream):
         parts = (X.astype(dtype), self.y[rows], weight, np.asarray(scale, dtype), rows)
         return Chunk(*jax.device_put(parts))  # compiles nothing, unlike jnp.asarray
 
+    def blank(self, chunk_rows: int) -> Chunk:
+        """A chunk of the shape of those of `whole` that counts no row."""
+        return self._chunk(np.arange(0), chunk_rows, 1.0)
+
     def whole(self, chunk_rows: int) -> Iterator[Chunk]:
         """Every row once, in order; the last chunk is filled up."""
         for first in range(0, self.n_rows, chunk_rows):

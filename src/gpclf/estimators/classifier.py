@@ -17,8 +17,8 @@ from gpclf.data import ArrayStream, Scaling, encode, refuse_missing
 from gpclf.estimators import storage
 from gpclf.estimators.progress import shown
 from gpclf.estimators.validation import check_finite, check_parameters, drawn_classes
-from gpclf.inference.loop import Progress, Result, fit
-from gpclf.inference.plan import make_plan
+from gpclf.inference.loop import Progress, Result, compile_ahead, fit
+from gpclf.inference.plan import Plan, make_plan
 from gpclf.inputs import Exact
 from gpclf.kernels import kernel_from
 from gpclf.likelihoods import likelihood_from
@@ -195,35 +195,43 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
         n_latent = likelihood.n_latent(len(classes))
         again = self.warm_start and self._fits_on(X, classes, likelihood)
         scaling = self._scaling if again else Scaling.of(X, weight)
+        stream = ArrayStream(X, index, weight, scaling, dtype)
+        drawn = drawn_classes(self.class_subset, likelihood, len(classes), self.share_kernel)
+
+        def plan_for(n_inducing: int) -> Plan:
+            return make_plan(
+                len(X),
+                n_latent,
+                n_inducing,
+                optimizer=self.optimizer,
+                max_epochs=self.max_epochs,
+                batch_size=self.batch_size,
+                tolerance=self.tol,
+                dtype=dtype,
+                move_points=self.n_inducing is not None,
+                rate=self.learning_rate,
+                drawn_classes=drawn,
+            )
+
+        def model_for(distance: float) -> Model:
+            kernel = kernel_from("rbf" if self.kernel is None else self.kernel)
+            kernel = kernel.started(distance, X.shape[1])
+            if not self.share_kernel:
+                kernel = one_per_function(kernel, n_latent)
+            return cast(Model(kernel, likelihood, Exact(), shared=self.share_kernel), jnp.float64)
+
         if again:
             theta, start = self._theta, self._q
         else:
             count: Any = self.n_inducing
             if count == "auto":
                 count = inducing.auto_count(len(X), X.shape[1], len(classes))
+            if count is not None and count < len(X):  # else the distinct rows are still to be found
+                compile_ahead(model_for(1.0), count, stream, n_latent, plan_for(count))
             Z = inducing.choose(X, count, rng, scaling.forward)
-            kernel = kernel_from("rbf" if self.kernel is None else self.kernel)
-            distance = inducing.median_distance(X, rng, scaling.forward)
-            kernel = kernel.started(distance, X.shape[1])
-            if not self.share_kernel:
-                kernel, Z = one_per_function((kernel, Z), n_latent)
-            model = Model(kernel, likelihood, Exact(), shared=self.share_kernel)
-            theta, start = (cast(model, jnp.float64), np.asarray(Z)), None
-        drawn = drawn_classes(self.class_subset, likelihood, len(classes), self.share_kernel)
-        plan = make_plan(
-            len(X),
-            n_latent,
-            theta[1].shape[-2],
-            optimizer=self.optimizer,
-            max_epochs=self.max_epochs,
-            batch_size=self.batch_size,
-            tolerance=self.tol,
-            dtype=dtype,
-            move_points=self.n_inducing is not None,
-            rate=self.learning_rate,
-            drawn_classes=drawn,
-        )
-        stream = ArrayStream(X, index, weight, scaling, dtype)
+            model = model_for(inducing.median_distance(X, rng, scaling.forward))
+            theta, start = (model, Z if model.shared else np.stack([Z] * n_latent)), None
+        plan = plan_for(theta[1].shape[-2])
         self._scaling = scaling
         with shown(self.verbose) as draw:
 

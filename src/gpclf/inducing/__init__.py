@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
 
 MOST = 400
 CLUSTERED_ROWS = 20_000  # k-means sees at most this many
@@ -49,9 +50,9 @@ def choose(
     from sklearn.cluster import MiniBatchKMeans, kmeans_plusplus  # slow to import
 
     seed = int(rng.integers(2**31 - 1))
-    first, _ = kmeans_plusplus(distinct, count, random_state=seed, n_local_trials=1)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), threadpool_limits(limits=1):  # XLA compiles on another core
         warnings.simplefilter("ignore", ConvergenceWarning)
+        first, _ = kmeans_plusplus(distinct, count, random_state=seed, n_local_trials=1)
         refine: Any = MiniBatchKMeans
         means = refine(count, init=first, n_init=1, max_iter=3, batch_size=2048, random_state=seed)
         means.fit(X)

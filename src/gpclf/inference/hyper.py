@@ -61,34 +61,50 @@ def dual_bound(
     return float(seen.bound) - kl, _by_theta(prepared, by_prepared, seen.by_likelihood), q
 
 
-_compiled: set = set()
+class Programs:
+    """The programs of the dual bound for chunks of one shape, compiled beside other work.
 
-
-def compiled_beside(prepared: Prepared, chunk: Chunk, n_latent: int) -> threading.Thread:
-    """A thread that compiles what the dual bound needs and the steps before it do not.
-
-    XLA works outside Python's lock, so two cores compile in nearly half the time. It runs the
-    programs on zeros; a second fit of the same shapes has nothing to do. Python waits for it before
-    it ends, because XLA cannot be left in the middle.
+    XLA works outside Python's lock. A thread runs the programs on zeros: first the one that steps
+    on q need, then the others. Python waits for it before it ends, because XLA cannot be left in
+    the middle.
     """
-    shapes = tuple(leaf.shape for leaf in jax.tree.leaves((prepared, chunk)))
-    key = (jax.tree.structure((prepared, chunk)), shapes, n_latent)
 
-    def work() -> None:
+    def __init__(self, prepared: Prepared, chunk: Chunk, n_latent: int):
+        self.survey = threading.Event()  # that one is there
+        self._thread = threading.Thread(target=self._compile, args=(prepared, chunk, n_latent))
+        self._thread.start()
+
+    def _compile(self, prepared: Prepared, chunk: Chunk, n_latent: int) -> None:
+        M, rows, dtype = prepared.Z.shape[-2], len(chunk.weight), chunk.X.dtype
+        q = Natural.standard(n_latent, M)
+        sites = Sites(*np.zeros((2, rows, n_latent), dtype))
+        own = () if prepared.model.shared else (n_latent,)
+        by_features: Any = (np.zeros((*own, rows, M), dtype), np.zeros((*own, rows), dtype))
         with jax.enable_x64(True):
-            dtype, (M, rows) = chunk.X.dtype, (prepared.Z.shape[-2], len(chunk.weight))
-            sites = Sites(*np.zeros((2, rows, n_latent), dtype))
-            q = held(prepared, sites, chunk)
-            own = () if prepared.model.shared else (n_latent,)
-            zeros: Any = (np.zeros((*own, rows, M), dtype), np.zeros((*own, rows), dtype))
-            by_q = Natural(*map(np.asarray, q))
-            prepare_pullback(prepared, gradient(prepared, Features(*zeros), by_q, sites, chunk))
+            try:
+                survey(prepared, moments(q)[0], chunk)
+            finally:
+                self.survey.set()
+            held(prepared, sites, chunk)
+            by_prepared = gradient(prepared, Features(*by_features), q, sites, chunk)
+            prepare_pullback(prepared, by_prepared)
             _log_prior(prepared.model)
 
-    thread = threading.Thread(target=work if key not in _compiled else lambda: None)
-    _compiled.add(key)
-    thread.start()
-    return thread
+    def wait(self) -> None:
+        """Until all are there."""
+        self._thread.join()
+
+
+_programs: dict[Any, Programs] = {}
+
+
+def compiled_beside(prepared: Prepared, chunk: Chunk, n_latent: int) -> Programs:
+    """The programs for chunks of this shape; a second call finds the first one's."""
+    leaves, structure = jax.tree.flatten((prepared, chunk))
+    key = (structure, tuple((leaf.shape, leaf.dtype) for leaf in leaves), n_latent)
+    if key not in _programs:
+        _programs[key] = Programs(prepared, chunk, n_latent)
+    return _programs[key]
 
 
 def _by_theta(prepared: Prepared, by_prepared: Prepared, by_likelihood: Likelihood) -> Theta:

@@ -17,8 +17,9 @@ from gpclf.inference.lbfgs import Memory
 from gpclf.inference.natural import begin, climb, made_definite
 from gpclf.inference.plan import Plan
 from gpclf.inference.stochastic import run_epochs
+from gpclf.inputs import Whitening
 from gpclf.linalg import one_thread
-from gpclf.model import Model, prepare
+from gpclf.model import Model, Prepared, prepare
 
 # Hyper-parameters see so many rows for so many evaluations of the dual bound, and the last ones for
 # the rest. Coarse to fine: the first evaluations gain the most, and few rows tell them the way.
@@ -60,16 +61,18 @@ def _by_lbfgs(
 ) -> tuple[Theta, Natural, str]:
     """Rounds of closed-form steps on q and L-BFGS on the dual bound, until a round gains little."""
     done, before, stopped = 0, -np.inf, "evaluation limit"
-    memory, beside = Memory(), None
+    memory, programs = Memory(), None
     seen, chunks, held, rate, total = 0, [], [], 1.0, 0.0
     for n_rows, evaluations in _rounds(plan.evaluations, stream.n_rows):
         new = n_rows != seen
         if new:  # other rows, other sites
-            rows = stream.sample(n_rows, rng)
+            whole_chunks = max(1, n_rows // plan.chunk_rows)  # no work on rows that only fill up
+            rows = stream.sample(whole_chunks * plan.chunk_rows, rng)
             chunks = list(rows.whole(plan.chunk_rows))
             total = float(rows.weight.sum())
             prepared, _ = prepare(*theta, plan.jitter)
-            beside = compiled_beside(prepared, chunks[0], len(q.linear))
+            programs = compiled_beside(prepared, chunks[0], len(q.linear))
+            programs.survey.wait()
             q, held = begin(prepared, q, lambda c=chunks: c)
             rate, before, seen = 1.0, -np.inf, n_rows
         share = done / plan.evaluations
@@ -90,8 +93,8 @@ def _by_lbfgs(
         assert climbed.held is not None
         rate = climbed.rate
         held = made_definite(prepared, climbed.q, climbed.held, chunks)
-        if beside is not None:
-            beside.join()
+        assert programs is not None
+        programs.wait()
         count = itertools.count(done + 1)
         theta, better, elbo = improve(
             theta,
@@ -114,6 +117,18 @@ def _by_lbfgs(
             break
         before = elbo
     return theta, q, stopped
+
+
+def compile_ahead(
+    model: Model, n_inducing: int, stream: ArrayStream, n_latent: int, plan: Plan
+) -> None:
+    """Begin to compile the programs of a fit whose inducing points are not known yet."""
+    if plan.optimizer == "lbfgs":
+        own = () if model.shared else (n_latent,)
+        Z = np.zeros((*own, n_inducing, stream.X.shape[1]))
+        whitening = Whitening(np.zeros((*own, n_inducing, n_inducing)), Z[..., 0])
+        blank: Prepared = jax.device_put(Prepared(model, Z, whitening))
+        compiled_beside(blank, stream.blank(plan.chunk_rows), n_latent)
 
 
 def _slack(plan: Plan, total: float) -> float:

@@ -81,10 +81,9 @@ def _positive(q: Natural) -> bool:
 
 
 def made_definite(
-    prepared: Prepared, q: Natural, sites: Iterable[Sites], chunks: Iterable[Chunk]
+    prepared: Prepared, q: Natural, sites: list[Sites], chunks: Iterable[Chunk]
 ) -> list[Sites]:
     """The sites of every row without negative precisions, and with their slopes under q."""
-    sites = list(sites)
     if not any(np.any(part.precision < 0) for part in sites):
         return sites
     m, _ = moments(q)
@@ -94,12 +93,16 @@ def made_definite(
 
 
 def _definite_target(
-    prepared: Prepared, q: Natural, sites: list[Sites] | None, chunks: Callable[[], Iterable[Chunk]]
+    prepared: Prepared, q: Natural, here: Visited, chunks: Callable[[], Iterable[Chunk]]
 ) -> tuple[Natural, list[Sites]]:
-    """Where a full step to the sites goes, made definite; they are looked up if not given."""
-    sites = sites or visit_all(prepared, q, chunks(), keep_sites=True).sites
-    assert sites is not None  # whoever asks has seen that they are numbers
-    sites = made_definite(prepared, q, sites, chunks())
+    """Where a full step to the sites seen `here` goes, once they are definite."""
+    if here.sites is None:
+        here = visit_all(prepared, q, chunks(), keep_sites=True)
+    assert here.sites is not None
+    assert here.statistics is not None
+    sites = made_definite(prepared, q, here.sites, chunks())
+    if sites is here.sites:
+        return here.statistics.target(), sites
     pairs = zip(sites, chunks(), strict=True)
     return with_prior(reduce(lambda pair: held_sum(prepared, pair[0], pair[1]), pairs)), sites
 
@@ -126,8 +129,8 @@ def begin(
         )
         q = light.q
     here = visit_all(prepared, q, chunks(), keep_sites=True)
-    if here.sites is not None:
-        stepped, sites = _definite_target(prepared, q, here.sites, chunks)
+    if here.statistics is not None:
+        stepped, sites = _definite_target(prepared, q, here, chunks)
         ahead, behind = (
             visit_all(prepared, each, chunks(), keep_sites=False).elbo for each in (stepped, prior)
         )
@@ -164,7 +167,7 @@ def climb(
             return Climbed(q, held, here.elbo, rate, "not a number")
         target, fresh = here.statistics.target(), here.sites
         if not _positive(target):
-            target, fresh = _definite_target(prepared, q, fresh, chunks)
+            target, fresh = _definite_target(prepared, q, here, chunks)
         while True:
             candidate = q.towards(target, rate)
             there = visit_all(prepared, candidate, chunks(), keep_sites=keep)

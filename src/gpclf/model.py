@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, PyTree, Shaped
 from gpclf.gaussian import Moments
 from gpclf.inputs import Features, Inputs, Whitening
 from gpclf.kernels import Kernel
-from gpclf.likelihoods import Likelihood, Sites
+from gpclf.likelihoods.base import RowBound, Sites
 from gpclf.linalg import cholesky, lower_inverse, lower_inverse_pullback
 
 Rows = Float[Array, "B D"]
@@ -32,7 +32,7 @@ class Model(eqx.Module):
     """
 
     kernel: Kernel
-    likelihood: Likelihood
+    likelihood: RowBound
     inputs: Inputs
     shared: bool = eqx.field(static=True, default=True)
 

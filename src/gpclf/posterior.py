@@ -10,6 +10,7 @@ from jaxtyping import Float
 from gpclf.gaussian import Moments, Natural, moments
 from gpclf.inference.hyper import Theta
 from gpclf.inputs import Exact
+from gpclf.likelihoods import Likelihood
 from gpclf.linalg import plain_cholesky
 from gpclf.model import Prepared, prepare
 from gpclf.precision import double_precision
@@ -42,6 +43,13 @@ class Posterior(eqx.Module):
     q: Moments
     roots: Roots | None  # None where there are none: kernels of their own, or I − S not positive
     row_dtype: Any = eqx.field(static=True)
+
+    @property
+    def likelihood(self) -> Likelihood:
+        """That of the model."""
+        likelihood = self.prepared.model.likelihood
+        assert isinstance(likelihood, Likelihood)  # a fit ends with all classes
+        return likelihood
 
     @property
     def n_latent(self) -> int:

@@ -58,7 +58,7 @@ def _squared_norms(
 @jax.jit
 def _log_probabilities(posterior: Posterior, X: Rows) -> Float[Array, "B K"]:
     mu, nu = _marginals(posterior, X)
-    return jax.vmap(posterior.prepared.model.likelihood.log_probabilities)(mu, nu)
+    return jax.vmap(posterior.likelihood.log_probabilities)(mu, nu)
 
 
 _on_device: dict[int, Posterior] = {}

@@ -262,7 +262,7 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
         self.stopped_ = result.stopped
         self.jitter_ = result.jitter
         self.kernel_ = posterior.prepared.model.kernel
-        self.likelihood_ = posterior.prepared.model.likelihood
+        self.likelihood_ = posterior.likelihood
         self.inducing_points_ = self._scaling.backward(np.asarray(posterior.prepared.Z))
         self.relevance_ = self._relevance()
 

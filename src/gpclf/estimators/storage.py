@@ -56,5 +56,5 @@ def load(kind: type, path: str | os.PathLike) -> Any:
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{path} is damaged: its header lacks {error}.") from None
     classifier.kernel_ = classifier.posterior_.prepared.model.kernel
-    classifier.likelihood_ = classifier.posterior_.prepared.model.likelihood
+    classifier.likelihood_ = classifier.posterior_.likelihood
     return classifier

@@ -15,7 +15,7 @@ from jaxtyping import Array, Float
 from gpclf.data import Chunk
 from gpclf.gaussian import Natural
 from gpclf.inference.hyper import Theta
-from gpclf.likelihoods import Likelihood, Sites
+from gpclf.likelihoods.base import RowBound, Sites
 from gpclf.likelihoods.drawn_classes import DrawnClasses, DrawnLabel
 from gpclf.likelihoods.logistic_softmax import LogisticSoftmaxFamily
 from gpclf.model import Model
@@ -77,7 +77,7 @@ class ClassDraws:
         return Theta(self._with(theta, self.likelihood.whole), theta.Z)
 
     @staticmethod
-    def _with(theta: Theta, likelihood: Likelihood) -> Model:
+    def _with(theta: Theta, likelihood: RowBound) -> Model:
         model = theta.model
         return Model(model.kernel, likelihood, model.inputs, shared=model.shared)
 

@@ -22,7 +22,7 @@ from gpclf.inference.lbfgs import Memory, descend
 from gpclf.inference.natural import stochastic_step
 from gpclf.inference.sites import Survey, gradient, held, survey, with_prior
 from gpclf.inputs import Features
-from gpclf.likelihoods import Likelihood, Sites
+from gpclf.likelihoods.base import RowBound, Sites
 from gpclf.model import Model, Prepared, prepare, prepare_pullback
 
 LOG_REACH = 9.0  # every logarithm stays within this distance of where a round began
@@ -107,7 +107,7 @@ def compiled_beside(prepared: Prepared, chunk: Chunk, n_latent: int) -> Programs
     return _programs[key]
 
 
-def _by_theta(prepared: Prepared, by_prepared: Prepared, by_likelihood: Likelihood) -> Theta:
+def _by_theta(prepared: Prepared, by_prepared: Prepared, by_likelihood: RowBound) -> Theta:
     """The gradient by θ, where the likelihood's own parameters were not prepared."""
     by_model, by_Z = prepare_pullback(prepared, by_prepared)
     return Theta(eqx.tree_at(lambda model: model.likelihood, by_model, by_likelihood), by_Z)

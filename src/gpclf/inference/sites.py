@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, Int
 from gpclf.data import Chunk
 from gpclf.gaussian import Moments, Natural
 from gpclf.inputs import Features
-from gpclf.likelihoods import Likelihood, Sites
+from gpclf.likelihoods.base import RowBound, Sites
 from gpclf.model import Prepared, for_each
 from gpclf.precision import cast
 
@@ -96,7 +96,7 @@ class Survey(NamedTuple):
     bound: Float[Array | np.ndarray, ""]
     not_finite: Int[Array | np.ndarray, ""]
     by_q: Moments
-    by_likelihood: Likelihood
+    by_likelihood: RowBound
     by_features: Features  # row by row, for `gradient`
     sites: Sites  # row by row
 
@@ -119,7 +119,7 @@ def survey(prepared: Prepared, q: Moments, chunk: Chunk) -> Survey:
     weight = chunk.scale * chunk.weight
     (mu, nu), pull = jax.vjp(prepared.marginals, prepared.features(chunk.X), q)
 
-    def bounds(likelihood: Likelihood, mu: Array, nu: Array) -> Array:
+    def bounds(likelihood: RowBound, mu: Array, nu: Array) -> Array:
         return jax.vmap(likelihood.bound)(chunk.y, mu, nu)
 
     values, pull_bounds = jax.vjp(bounds, prepared.model.likelihood, mu, nu)

@@ -25,7 +25,21 @@ class Sites(NamedTuple):
     linear: Float[Array | np.ndarray, "*B C"]  # λ
 
 
-class Likelihood(eqx.Module):
+class RowBound(eqx.Module):
+    """What inference climbs: a bound of one row, and its sites."""
+
+    @abstractmethod
+    def bound(self, y: Label, mu: Latent, nu: Latent) -> Scalar:
+        """ℓ(y, μ, ν), at most E log p(y | f) under independent f_c ~ N(μ_c, ν_c)."""
+
+    def sites(self, y: Label, mu: Latent, nu: Latent) -> Sites:
+        """τ = −2 ∂ℓ/∂ν and λ = ∂ℓ/∂μ + τμ; override where the closed form is cheaper."""
+        by_mean, by_variance = jax.grad(self.bound, argnums=(1, 2))(y, mu, nu)
+        tau = -2 * by_variance
+        return Sites(tau, by_mean + tau * mu)
+
+
+class Likelihood(RowBound):
     """p(y | f) for class indices y = 0…C−1 and the vector f of latent functions at one row."""
 
     @abstractmethod
@@ -37,18 +51,8 @@ class Likelihood(eqx.Module):
         """log p(y | f)."""
 
     @abstractmethod
-    def bound(self, y: Label, mu: Latent, nu: Latent) -> Scalar:
-        """ℓ(y, μ, ν), at most E log p(y | f) under independent f_c ~ N(μ_c, ν_c)."""
-
-    @abstractmethod
     def log_probabilities(self, mu: Latent, nu: Latent) -> Float[Array, "K"]:
         """log E p(y = k | f) for every class k, the latent variance integrated out."""
-
-    def sites(self, y: Label, mu: Latent, nu: Latent) -> Sites:
-        """τ = −2 ∂ℓ/∂ν and λ = ∂ℓ/∂μ + τμ; override where the closed form is cheaper."""
-        by_mean, by_variance = jax.grad(self.bound, argnums=(1, 2))(y, mu, nu)
-        tau = -2 * by_variance
-        return Sites(tau, by_mean + tau * mu)
 
 
 class TwoClass(Likelihood):

@@ -15,7 +15,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from gpclf.likelihoods.base import Latent, Likelihood, Scalar, Sites
+from gpclf.likelihoods.base import Latent, RowBound, Scalar, Sites
 from gpclf.likelihoods.logistic_softmax import LogisticSoftmaxFamily, minus_log_p
 from gpclf.likelihoods.logit_pg import pg_mean
 
@@ -27,8 +27,8 @@ class DrawnLabel(NamedTuple):
     log_total: Float[Array, "*B"]
 
 
-class DrawnClasses(Likelihood):
-    """`whole`, estimated from `drawn` of its `n_classes` classes."""
+class DrawnClasses(RowBound):
+    """`whole`, estimated from `drawn` of its `n_classes` classes, which have no probabilities."""
 
     whole: LogisticSoftmaxFamily
     n_classes: int = eqx.field(static=True)
@@ -38,10 +38,6 @@ class DrawnClasses(Likelihood):
     def factor(self) -> float:
         """C/K: what a drawn class stands for."""
         return self.n_classes / self.drawn
-
-    def n_latent(self, n_classes: int) -> int:
-        """The drawn ones."""
-        return self.drawn
 
     def bound(self, y: DrawnLabel, mu: Latent, nu: Latent) -> Scalar:  # type: ignore[override]
         """The estimate of the tangent."""
@@ -63,11 +59,3 @@ class DrawnClasses(Likelihood):
         gamma = jnp.exp(slope - minus_log_p(mu, nu))
         tau, lam = (own + gamma) * pg_mean(mu**2 + nu), 0.5 * (own - gamma)
         return Sites(self.factor * tau, self.factor * lam)
-
-    def log_prob(self, y: DrawnLabel, f: Latent) -> Scalar:  # type: ignore[override]
-        """Not known from a few classes."""
-        raise NotImplementedError("A few drawn classes have no probabilities: ask `whole`.")
-
-    def log_probabilities(self, mu: Latent, nu: Latent) -> Float[Array, "K"]:
-        """Not known from a few classes."""
-        raise NotImplementedError("A few drawn classes have no probabilities: ask `whole`.")

@@ -211,6 +211,22 @@ def test_hyper_parameters_climb_the_bound_and_the_prior(name, shared):
     assert np.array_equal(q.linear, same.linear)
 
 
+def test_where_no_row_counts_adam_follows_the_prior_alone():
+    theta, stream, n_latent = _problem("Logit")
+    chunk = stream.blank(ROWS)
+    before = theta.model.kernel
+    theta = jax.device_put(theta)
+    after, *_ = hyper.stochastic_hyper_step(
+        theta, Natural.standard(n_latent, POINTS), hyper.adam_start(theta), chunk,
+        q_rate=0.1, rate=0.01, jitter=1e-9, move_points=True,
+    )  # fmt: skip
+    moved = np.asarray(after.model.kernel.log_lengthscale - before.log_lengthscale)
+    to_mean = np.mean(before.log_lengthscale) - np.asarray(before.log_lengthscale)
+    np.testing.assert_allclose(moved, 0.01 * np.sign(to_mean), rtol=1e-3)
+    assert after.model.kernel.log_variance == before.log_variance
+    np.testing.assert_array_equal(after.Z, theta.Z)
+
+
 @SHARED
 def test_the_gradient_by_q_holds_the_same_sums_as_the_sites(name, shared):
     theta, stream, n_latent = _problem(name, shared=shared)

@@ -7,9 +7,10 @@ import threading
 from pathlib import Path
 
 import jax
+import numpy as np
 import pytest
 
-from gpclf import compilation
+from gpclf import GPClassifier, compilation
 
 # One fit in a new process; prints the programs it found on disk, and JAX's settings afterwards.
 FIT = """
@@ -135,3 +136,16 @@ def test_a_fit_that_is_stopped_while_programs_are_compiled_beside_it_ends_in_pea
     )
     assert done.returncode == 1, done.stderr  # a crash has a signal's number
     assert done.stderr.endswith("RuntimeError: enough\n")
+
+
+def test_programs_in_memory_are_given_back_before_there_are_too_many(monkeypatch):
+    monkeypatch.setattr(compilation, "MOST_PROGRAMS", 25)
+    random, seen = np.random.default_rng(0), []
+    for rows in range(70, 76):  # six shapes
+        X = random.normal(size=(rows, 2))
+        clf = GPClassifier(n_inducing=5, max_epochs=2, random_state=0).fit(X, np.arange(rows) % 2)
+        before = clf.predict_proba(X)
+        seen.append(compilation.in_memory())
+        np.testing.assert_array_equal(clf.predict_proba(X), before)
+    assert max(seen) < 50
+    assert np.any(np.diff(seen) < 0)  # else the test says nothing

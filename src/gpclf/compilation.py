@@ -1,9 +1,14 @@
-"""Compiled programs kept on disk, so that a second process does not compile again.
+"""Compiled programs, kept on disk so that a second process need not compile, and not for ever.
 
-JAX has such a cache, for the whole process. Here it is on for the length of our own calls only, and
-left as it is where the user has one. The folder is named by the environment variable `GPCLF_CACHE`
-("off": none), or is `gpclf` in the user's cache folder. What it holds is machine code, trusted when
-it is read: the folder is the user's alone, with a part for each kind of processor.
+JAX has a cache on disk, for the whole process. Here it is on for the length of our own calls only,
+and left as it is where the user has one. The folder is named by the environment variable
+`GPCLF_CACHE` ("off": none), or is `gpclf` in the user's cache folder. What it holds is machine
+code, trusted when it is read: the folder is the user's alone, with a part for each kind of
+processor.
+
+In memory JAX keeps every program for ever. Each takes some 35 memory maps, of which Linux grants a
+process 65,530: after some 200 fits of different shapes none would be left, and XLA would crash. So
+ours are given back when there are many.
 """
 
 import hashlib
@@ -16,7 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, wraps
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import jax
 from jax.experimental.compilation_cache.compilation_cache import reset_cache
@@ -29,10 +34,40 @@ FOLDER = "jax_compilation_cache_dir"
 SHORTEST = "jax_persistent_cache_min_compile_time_secs"
 WORTH_KEEPING = 0.02  # seconds of compilation
 MOST_BYTES = 2**28
+MOST_PROGRAMS = 500  # in memory
 
 _lock = threading.Lock()
 _calls = 0  # under way, in all threads
 _before: dict[str, object] = {}
+_jitted: list[Any] = []
+_notes: list[dict] = []  # on which programs there are
+
+
+def program(function: Callable[..., R]) -> Callable[..., R]:
+    """`jax.jit`, for a function of ours whose programs may be given back."""
+    jitted: Any = jax.jit(function)
+    _jitted.append(jitted)
+    return jitted
+
+
+def forgotten_with_programs(notes: dict) -> dict:
+    """`notes`, which are emptied whenever programs are given back."""
+    _notes.append(notes)
+    return notes
+
+
+def in_memory() -> int:
+    """How many programs of ours there are."""
+    return sum(jitted._cache_size() for jitted in _jitted)
+
+
+def _give_back() -> None:
+    """Drop all programs where there are too many; those still wanted come back from disk."""
+    if in_memory() > MOST_PROGRAMS:
+        for jitted in _jitted:
+            jitted.clear_cache()
+        for notes in _notes:
+            notes.clear()
 
 
 def _parent() -> Path:
@@ -89,6 +124,7 @@ def _kept() -> Iterator[None]:
     global _calls
     with _lock:
         if _calls == 0:
+            _give_back()
             _before.clear()
             ours = folder(os.environ.get(VARIABLE))
             if ours is not None and getattr(jax.config, FOLDER) is None:

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PyTree, Shaped
 
+from gpclf.compilation import program
 from gpclf.gaussian import Moments
 from gpclf.inputs import Features, Inputs, Whitening
 from gpclf.kernels import Kernel
@@ -83,7 +84,7 @@ class Prepared(eqx.Module):
         return jax.vmap(self.model.likelihood.sites)(y, mu, nu)
 
 
-@jax.jit
+@program
 def _kernel_matrices(model: Model, Z: Float[Array, "*G M D"]) -> Float[Array, "*G M M"]:
     def one(kernel: Kernel, Z: Float[Array, "M D"]) -> Float[Array, "M M"]:
         return kernel.matrix(Z, Z)
@@ -91,7 +92,7 @@ def _kernel_matrices(model: Model, Z: Float[Array, "*G M D"]) -> Float[Array, "*
     return (one if model.shared else jax.vmap(one))(model.kernel, Z)
 
 
-@jax.jit
+@program
 def _kernel_pullback(model: Model, Z: Float[Array, "*G M D"], by_K: Float[Array, "*G M M"]):
     return jax.vjp(_kernel_matrices, model, Z)[1](by_K)
 

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from gpclf.compilation import compiled_once
+from gpclf.compilation import compiled_once, program
 from gpclf.posterior import Posterior
 from gpclf.precision import cast, double_precision
 
@@ -26,7 +26,7 @@ NARROWEST = 100  # columns of all functions together, below which a product is s
 Rows = Float[Array, "B D"]
 
 
-@jax.jit
+@program
 def _marginals(posterior: Posterior, X: Rows) -> tuple[Float[Array, "B C"], Float[Array, "B C"]]:
     prepared = posterior.prepared
     if posterior.roots is None:
@@ -55,7 +55,7 @@ def _squared_norms(
     return total
 
 
-@jax.jit
+@program
 def _log_probabilities(posterior: Posterior, X: Rows) -> Float[Array, "B K"]:
     mu, nu = _marginals(posterior, X)
     return jax.vmap(posterior.likelihood.log_probabilities)(mu, nu)

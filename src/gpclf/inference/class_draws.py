@@ -7,11 +7,11 @@ entries of the drawn classes only.
 
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from gpclf.compilation import program
 from gpclf.data import Chunk
 from gpclf.gaussian import Natural
 from gpclf.inference.hyper import Theta
@@ -23,7 +23,7 @@ from gpclf.model import Model
 SMALLEST = 1e-6  # of 1 − p_c as remembered: the memory steers, it need not resolve
 
 
-@jax.jit
+@program
 def _rest(likelihood: DrawnClasses, sites: Sites, label: DrawnLabel) -> Float[Array, "B K"]:
     """1 − p_c, read off the sites: γ_c = [c=y] − 2λ_c = s(T) p_c."""
     own = label.place[:, None] == jnp.arange(likelihood.drawn)

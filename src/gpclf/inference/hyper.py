@@ -16,6 +16,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float
 
+from gpclf.compilation import forgotten_with_programs, program
 from gpclf.data import Chunk, reduce
 from gpclf.gaussian import Natural, elbo_pullback, moments
 from gpclf.inference.lbfgs import Memory, descend
@@ -95,7 +96,7 @@ class Programs:
         self._thread.join()
 
 
-_programs: dict[Any, Programs] = {}
+_programs: dict[Any, Programs] = forgotten_with_programs({})
 
 
 def compiled_beside(prepared: Prepared, chunk: Chunk, n_latent: int) -> Programs:
@@ -123,7 +124,7 @@ def _shaped_like(leaves: Sequence[Array], flat: np.ndarray) -> list[Array]:
     return jax.device_put([p.reshape(x.shape) for p, x in zip(parts, leaves, strict=True)])
 
 
-_log_prior = jax.jit(jax.value_and_grad(Model.log_prior))
+_log_prior = program(jax.value_and_grad(Model.log_prior))
 
 
 def improve(
@@ -174,7 +175,7 @@ def adam_start(theta: Any) -> Any:
     return optax.scale_by_adam().init(theta)
 
 
-@jax.jit
+@program
 def _adam_update(theta: Any, by_theta: Any, state: Any, rate: Any) -> Any:
     import optax
 

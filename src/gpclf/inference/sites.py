@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from gpclf.compilation import program
 from gpclf.data import Chunk
 from gpclf.gaussian import Moments, Natural
 from gpclf.inputs import Features
@@ -56,7 +57,7 @@ def _double(tree):
     return cast(tree, jnp.float64)
 
 
-@jax.jit
+@program
 def visit(prepared: Prepared, q: Moments, chunk: Chunk) -> tuple[Statistics, Sites]:
     """The bound and the fresh sites of a chunk under q: summed, and row by row."""
     prepared, q = cast((prepared, q), chunk.X.dtype)
@@ -73,7 +74,7 @@ def visit(prepared: Prepared, q: Moments, chunk: Chunk) -> tuple[Statistics, Sit
     return Statistics(bound, *_double((linear, precision)), jnp.sum(~finite)), sites
 
 
-@jax.jit
+@program
 def held(prepared: Prepared, sites: Sites, chunk: Chunk) -> Natural:
     """The natural parameters of sites that are held while the features change."""
     prepared = cast(prepared, chunk.X.dtype)
@@ -81,7 +82,7 @@ def held(prepared: Prepared, sites: Sites, chunk: Chunk) -> Natural:
     return Natural(*_double(sums))
 
 
-@jax.jit
+@program
 def definite(prepared: Prepared, q: Moments, sites: Sites, chunk: Chunk) -> Sites:
     """The sites with negative precisions set to 0, each with the slope at μ that it had."""
     prepared, q = cast((prepared, q), chunk.X.dtype)
@@ -112,7 +113,7 @@ class Survey(NamedTuple):
         return self._replace(by_features=None, sites=None)
 
 
-@jax.jit
+@program
 def survey(prepared: Prepared, q: Moments, chunk: Chunk) -> Survey:
     """The bound of a chunk, its gradients, and the sites that they are."""
     prepared, q = cast((prepared, q), chunk.X.dtype)
@@ -137,7 +138,7 @@ def survey(prepared: Prepared, q: Moments, chunk: Chunk) -> Survey:
     )
 
 
-@jax.jit
+@program
 def gradient(
     prepared: Prepared, by_features: Features, by_held: Natural, sites: Sites, chunk: Chunk
 ) -> Prepared:

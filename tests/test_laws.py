@@ -58,6 +58,20 @@ def _jit(name, method):
 
 
 @ALL
+def test_what_a_posterior_begins_with_feels_a_confident_mistake(name, x64):
+    likelihood, n_classes = cases.LIKELIHOODS[name]
+    n_latent = likelihood.n_latent(n_classes)
+    mu = jnp.full(n_latent, 30.0).at[-1].set(-30.0)  # the last class has no chance, but it is y
+    slope = jax.grad(likelihood.easier(n_latent).bound, argnums=1)(
+        jnp.asarray(n_classes - 1), mu, jnp.ones(n_latent)
+    )
+    assert slope[-1] > 0.1
+    if name in cases.FLIPPED:  # else there would be no need for another
+        own = jax.grad(likelihood.bound, argnums=1)
+        assert abs(own(jnp.asarray(n_classes - 1), mu, jnp.ones(n_latent))[-1]) < 1e-3
+
+
+@ALL
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @given(draw=GRID)
 def test_values_sites_and_gradients_are_finite_everywhere(name, dtype, draw):

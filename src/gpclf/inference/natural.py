@@ -1,9 +1,9 @@
 """The natural engine: closed-form steps on (h, Λ), full-batch or stochastic."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import NamedTuple
 
+import equinox as eqx
 import numpy as np
 
 from gpclf.data import Chunk, reduce
@@ -15,7 +15,7 @@ from gpclf.linalg import plain_cholesky
 from gpclf.model import Prepared
 
 SMALLEST_RATE = 2.0**-12
-LIGHT, LIGHT_STEPS = 0.1, 3  # the weight of rows in the first steps from the prior, and how many
+EASY_STEPS = 8  # under an easier likelihood, to begin with
 
 
 def stochastic_step(q: Natural, target: Natural, rate: float) -> Natural:
@@ -110,34 +110,33 @@ def _definite_target(
 def begin(
     prepared: Prepared, q: Natural, chunks: Callable[[], Iterable[Chunk]]
 ) -> tuple[Natural, list[Sites]]:
-    """A first q for these rows, and the sites that make it up: a full step from q, or the prior.
+    """A first q for these rows, and the sites that make it up: the best by the ELBO of a few.
 
-    q may stem from other rows. The better of the two by the ELBO: a likelihood with several optima
-    should not lose the one it has found. From the prior itself the first steps see every row at a
-    tenth of its weight: they find a place for each class before any row is fitted closely. At full
-    weight, a likelihood whose gradient vanishes far from the boundary can lose a class for good.
+    q may stem from other rows. A likelihood with several optima should not lose the one it has
+    found: a full step from q competes with the prior. At the very beginning it is taken from what
+    an easier likelihood makes of the rows, and competes with that, too.
     """
-    prior = Natural.standard(*q.linear.shape)
+    n_latent, size = q.linear.shape
+    prior = Natural.standard(n_latent, size)
+    none = [Sites(*np.zeros((2, len(c.weight), n_latent), c.X.dtype)) for c in chunks()]
+    candidates = [(prior, none)]
     if np.array_equal(q.linear, prior.linear):
-        light = climb(
-            prepared,
-            prior,
-            lambda: (replace(c, scale=LIGHT * c.scale) for c in chunks()),
-            max_steps=LIGHT_STEPS,
-            tolerance=0.0,
-            slack=0.0,
+        likelihood = prepared.model.likelihood
+        easier = likelihood.easier(n_latent)
+        if easier is likelihood:
+            return prior, none
+        easily = eqx.tree_at(lambda p: p.model.likelihood, prepared, easier)
+        found = climb(
+            easily, prior, chunks, max_steps=EASY_STEPS, tolerance=0.0, slack=0.0, held=none
         )
-        q = light.q
+        assert found.held is not None
+        candidates.append((found.q, found.held))
+        q = found.q
     here = visit_all(prepared, q, chunks(), keep_sites=True)
     if here.statistics is not None:
-        stepped, sites = _definite_target(prepared, q, here, chunks)
-        ahead, behind = (
-            visit_all(prepared, each, chunks(), keep_sites=False).elbo for each in (stepped, prior)
-        )
-        if ahead > behind:
-            return stepped, sites
-    n_latent = len(q.linear)
-    return prior, [Sites(*np.zeros((2, len(c.weight), n_latent), c.X.dtype)) for c in chunks()]
+        candidates.append(_definite_target(prepared, q, here, chunks))
+    elbos = [visit_all(prepared, q, chunks(), keep_sites=False).elbo for q, _ in candidates]
+    return candidates[int(np.argmax(np.nan_to_num(elbos, nan=-np.inf)))]
 
 
 def climb(

@@ -16,7 +16,9 @@ import numpy as np
 from jax.scipy.special import erfc
 from jaxtyping import Array, Float
 
-from gpclf.likelihoods.base import Label, Latent, Likelihood, Scalar, sign
+from gpclf.likelihoods.base import Label, Latent, Likelihood, RowBound, Scalar, sign
+from gpclf.likelihoods.logit import Logit
+from gpclf.likelihoods.softmax import Softmax
 from gpclf.quadrature import REACH, Points, panels
 
 # A class needs up to four panels of its own, where its scale is unlike the others'.
@@ -129,6 +131,10 @@ class _AdditiveNoise(Likelihood):
     def n_latent(self, n_classes: int) -> int:
         """One function for two classes, else one per class."""
         return 1 if n_classes == 2 else n_classes
+
+    def easier(self, n_latent: int) -> RowBound:
+        """The softmax: far from the boundary this bound is flat, and what is lost there is lost."""
+        return Logit() if n_latent == 1 else Softmax()
 
     def _win(self, y: Label, mu: Latent, nu: Latent) -> Scalar:
         variance = nu + self.noise

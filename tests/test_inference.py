@@ -13,7 +13,8 @@ from gpclf.inference.hyper import Theta, dual_bound, improve
 from gpclf.inference.lbfgs import Memory
 from gpclf.inference.loop import compile_ahead
 from gpclf.inference.natural import begin, climb, stochastic_step, visit_all
-from gpclf.inference.sites import survey, visit
+from gpclf.inference.sites import held as held_sum
+from gpclf.inference.sites import survey, visit, with_prior
 from gpclf.inference.stochastic import settled
 from gpclf.inputs import Exact
 from gpclf.kernels import RBF
@@ -303,6 +304,9 @@ def test_a_round_on_other_rows_starts_from_the_better_of_q_and_the_prior():
         ]
         assert elbos[0] >= elbos[1]
         assert all(np.all(np.asarray(sites.precision) >= 0) for sites in held)
+        (sites,), (chunk,) = held, chunks
+        for made, own in zip(with_prior(held_sum(prepared, sites, chunk)), first, strict=True):
+            np.testing.assert_allclose(made, own, rtol=1e-9, atol=1e-9)  # they make up q
 
 
 def test_a_sample_stands_for_all_rows():

@@ -119,7 +119,7 @@ def begin(
     n_latent, size = q.linear.shape
     prior = Natural.standard(n_latent, size)
     none = [Sites(*np.zeros((2, len(c.weight), n_latent), c.X.dtype)) for c in chunks()]
-    candidates = [(prior, none)]
+    easy = None
     if np.array_equal(q.linear, prior.linear):
         likelihood = prepared.model.likelihood
         easier = likelihood.easier(n_latent)
@@ -129,14 +129,16 @@ def begin(
         found = climb(
             easily, prior, chunks, max_steps=EASY_STEPS, tolerance=0.0, slack=0.0, held=none
         )
-        assert found.held is not None
-        candidates.append((found.q, found.held))
-        q = found.q
+        q, easy = found.q, found.held
     here = visit_all(prepared, q, chunks(), keep_sites=True)
+    best, highest = (prior, none), visit_all(prepared, prior, chunks(), keep_sites=False).elbo
+    if easy is not None and here.elbo > highest:  # a NaN is never higher
+        best, highest = (q, easy), here.elbo
     if here.statistics is not None:
-        candidates.append(_definite_target(prepared, q, here, chunks))
-    elbos = [visit_all(prepared, q, chunks(), keep_sites=False).elbo for q, _ in candidates]
-    return candidates[int(np.argmax(np.nan_to_num(elbos, nan=-np.inf)))]
+        ahead = _definite_target(prepared, q, here, chunks)
+        if visit_all(prepared, ahead[0], chunks(), keep_sites=False).elbo > highest:
+            best = ahead
+    return best
 
 
 def climb(

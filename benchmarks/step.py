@@ -67,8 +67,8 @@ def step_seconds(batch: int, size: int, n_latent: int) -> float:
     def step() -> Natural:
         nonlocal q
         m, _ = moments(q)
-        statistics, _ = visit(prepared, m, chunk)
-        q = stochastic_step(q, statistics.target(), 0.1)
+        statistics, sites = visit(prepared, m, chunk)
+        q = stochastic_step(q, statistics.target(), 0.1, sites)
         return q
 
     return best(step)

@@ -335,13 +335,13 @@ def test_a_fit_is_not_settled_by_the_luck_of_one_epoch():
 
 def test_a_stochastic_step_is_positive_definite_whatever_the_sites():
     rng = np.random.default_rng(0)
-    for _ in range(20):
+    for lowest in [-20.0, 0.0] * 10:
         A = rng.normal(size=(5, 5))
         q = Natural(rng.normal(size=(1, 5)), (np.eye(5) + A @ A.T)[None])
-        G = rng.normal(size=(5, 5))
-        target = Natural(rng.normal(size=(1, 5)), 20 * (G + G.T)[None])
+        a, tau = rng.normal(size=(3, 5)), rng.uniform(lowest, 20.0, (3, 1))
+        target = Natural(rng.normal(size=(1, 5)), (np.eye(5) + a.T @ (tau * a))[None])
         for rate in (0.01, 0.3, 1.0):
-            step = stochastic_step(q, target, rate)
+            step = stochastic_step(q, target, rate, Sites(tau, tau))
             assert np.linalg.eigvalsh(step.precision[0]).min() > 0
 
 

@@ -14,7 +14,7 @@ import truth
 from gpclf import likelihoods as lik
 from gpclf.likelihoods import likelihood_from
 from gpclf.likelihoods.logistic_softmax import taylor
-from gpclf.likelihoods.logit import expected_log_sigmoid
+from gpclf.likelihoods.logit import expected_log_sigmoid, expected_sigmoid, expected_slope
 from gpclf.likelihoods.logit_pg import log_two_cosh_half, pg_mean
 from gpclf.likelihoods.softmax import tilt
 
@@ -113,7 +113,6 @@ def test_gradients_equal_finite_differences(name, draw):
                     return bound(y, there, nu) if point is mu else bound(y, mu, there)
 
                 numeric = (moved(step) - moved(-step)) / (2 * step)
-                # `logit` integrates value and gradient with separate rules, each good to 1e-6
                 np.testing.assert_allclose(numeric, gradient[c], rtol=1e-3, atol=2e-4)
 
 
@@ -294,6 +293,19 @@ def test_the_exact_logit_is_tighter_than_polya_gamma(draw):
         _, y, mu, nu = _case("Logit", draw)
         exact = float(_jit("Logit", "bound")(y, mu, nu))
         assert exact >= float(_jit("LogitPG", "bound")(y, mu, nu)) - 1e-6 * (1 + abs(exact))
+
+
+@given(mean=st.floats(-50, 50), variance=st.sampled_from([1e-12, 0.1, 1.0, 25.0, 1e4]))
+def test_eight_normal_laws_make_a_logistic_one(mean, variance):
+    with jax.enable_x64(True):
+        place, sd = (jnp.asarray(mean), jnp.asarray(variance)), np.sqrt(variance)
+        for ours, g in (
+            (expected_log_sigmoid, log_expit),
+            (expected_sigmoid, expit),
+            (expected_slope, lambda f: expit(f) * expit(-f)),
+        ):
+            exact = truth.expectation(g, mean, sd)
+            np.testing.assert_allclose(ours(*place), exact, rtol=1e-12, atol=2e-8)
 
 
 def test_limits_at_zero_are_reached_without_a_step(x64):

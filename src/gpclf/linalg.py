@@ -22,7 +22,7 @@ def one_thread():
     return threadpool_limits(limits=1, user_api="blas")
 
 
-_potrf, _trtri = get_lapack_funcs(("potrf", "trtri"), dtype=np.float64)
+_potrf, _potri, _trtri = get_lapack_funcs(("potrf", "potri", "trtri"), dtype=np.float64)
 
 GROWTH = 10.0
 LARGEST_JITTER = 0.1
@@ -47,13 +47,21 @@ def cholesky(K: Matrix, jitter: float) -> tuple[Matrix, float]:
 
 def plain_cholesky(K: Matrix) -> Matrix | None:
     """The lower factor of K, or None if K is not positive definite."""
-    factor, info = _potrf(K, lower=1, clean=1)
+    factor, info = _potrf(K.T, lower=1, clean=1)  # LAPACK reads columns: K.T needs no rearranging
     return factor if info == 0 and np.isfinite(factor[-1, -1]) else None
 
 
 def lower_inverse(L: Matrix) -> Matrix:
     """The inverse of a lower triangular matrix: once a step, so that rows meet only products."""
     return _trtri(L, lower=1)[0]
+
+
+def inverse(factor: Matrix) -> Matrix:
+    """K⁻¹ from the lower factor of K, symmetric to the last bit."""
+    lower = _potri(factor, lower=1)[0]  # above the diagonal the factor's zeros
+    whole = lower + lower.T
+    whole[np.diag_indices_from(whole)] *= 0.5
+    return whole
 
 
 def lower_inverse_pullback(inverse: Matrix, by_inverse: Matrix) -> Matrix:

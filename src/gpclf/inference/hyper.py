@@ -203,7 +203,7 @@ def stochastic_hyper_step(
     prepared, _ = prepare(*theta, jitter)
     m, kl = moments(q)
     seen = survey(prepared, m, chunk)
-    q = stochastic_step(q, own(seen.statistics(m).target()), q_rate)
+    q = stochastic_step(q, own(seen.statistics(m).target()), q_rate, seen.sites)
     nothing = jax.tree.map(np.zeros_like, q)  # q is held: nothing reaches θ through it
     by_prepared = gradient(prepared, seen.by_features, nothing, seen.sites, chunk)
     by_theta = _by_theta(prepared, by_prepared, seen.by_likelihood)

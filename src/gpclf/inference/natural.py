@@ -18,13 +18,15 @@ SMALLEST_RATE = 2.0**-12
 EASY_STEPS = 8  # under an easier likelihood, to begin with
 
 
-def stochastic_step(q: Natural, target: Natural, rate: float) -> Natural:
+def stochastic_step(q: Natural, target: Natural, rate: float, sites: Sites) -> Natural:
     """A step of size `rate` towards the sites of a batch, positive definite whatever they are.
 
     The straight line stays inside for sites of non-negative precision. Where it leaves, the
     correction of Lin, Schmidt & Khan (2020) takes over: Λ + ρG + ½ρ²GΛ⁻¹G, G = target − Λ.
     """
     step = q.towards(target, rate)
+    if not np.any(np.asarray(sites.precision) < 0):
+        return step
     for c, precision in enumerate(step.precision):
         if plain_cholesky(precision) is None:
             G = target.precision[c] - q.precision[c]

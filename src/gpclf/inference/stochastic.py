@@ -81,7 +81,7 @@ def run_epochs(
                 statistics, sites = visit(prepared, m, chunk)
                 bound = float(statistics.bound)
                 target = classes.target(statistics.target())
-                part = stochastic_step(part, target, plan.rate or rate)
+                part = stochastic_step(part, target, plan.rate or rate, sites)
             classes.remember(sites, chunk, drawn)
             q.linear[drawn], q.precision[drawn] = part
             estimates.append(bound - classes.factor * kl)

@@ -106,7 +106,7 @@ class LogisticSoftmaxFamily(Likelihood):
 class LogisticSoftmax(LogisticSoftmaxFamily):
     """The logistic-softmax under the tightest bound here, or under G19's with λ integrated out.
 
-    `bound_by` "expectation": E log σ(f_y) − log Σ E σ(f_c), by quadrature, Jensen's inequality.
+    `bound_by` "expectation": E log σ(f_y) − log Σ E σ(f_c), Jensen's inequality.
     "augmentation": the closed form −log(C − Σ p_c), every full step coordinate ascent. As p_c is at
     most E σ(−f_c), and its Pólya-Gamma term at most E log σ(f_y), the first is never below the
     second; both are exact at ν = 0. Steps on drawn classes take the second.

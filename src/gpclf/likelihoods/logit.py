@@ -1,30 +1,44 @@
-"""Two classes, p(y | f) = σ(yf), with its expectation exact to quadrature (H15's method)."""
+"""Two classes, p(y | f) = σ(yf), with its expectation exact to rounding in float32."""
 
 import math
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.scipy.special import erf
 from jax.scipy.stats import norm
 from jaxtyping import Array, Float
 
-from gpclf.likelihoods.base import Label, Latent, Scalar, Sites, TwoClass, sign
-from gpclf.quadrature import line
+from gpclf.likelihoods.base import Label, Latent, Scalar, TwoClass, sign
 
-# σ is the cdf of a logistic variable of variance π²/3. The normal cdf and its integral with the
-# same variance are its asymptotes, have Gaussian expectations in closed form, and leave a
-# remainder that falls like e^−|f|: the rule of `quadrature.line` takes it at any variance.
-SPREAD = math.pi / math.sqrt(3)
+# σ(f) = Σ w Φ(f/s): the logistic law is a mixture of normal ones, and eight of them leave an error
+# of 2e-9 in σ, 1e-8 in its integral log(1 + e^f) and its slope. Every Gaussian expectation is then
+# a sum of eight closed forms. After Monahan & Stefanski (1992); the figures are a fit of our own.
+WEIGHTS, SPREADS = np.array(
+    [
+        (0.00325864032, 0.732590075714),
+        (0.051637912507, 0.944082567842),
+        (0.195297374943, 1.204038444638),
+        (0.315611012143, 1.537205197445),
+        (0.273969783788, 1.968537631235),
+        (0.130911609387, 2.523835756094),
+        (0.027866513386, 3.237769104589),
+        (0.001447153526, 4.198313785388),
+    ]
+).T
+Terms = Float[Array, "8"]
+
+
+def _terms(mean: Scalar, variance: Scalar) -> tuple[Terms, Terms, Terms]:
+    """The weights, the standard deviations of f + s·t, t ~ N(0, 1), and mean / deviation."""
+    weights, spreads = (jnp.asarray(values, mean.dtype) for values in (WEIGHTS, SPREADS))
+    sd = jnp.sqrt(variance + spreads**2)
+    return weights, sd, mean / sd
 
 
 def _cdf(x: Float[Array, "*s"]) -> Float[Array, "*s"]:
     """Φ(x) to absolute precision; `ndtr` gives the tails too, for three times the code."""
     return 0.5 + 0.5 * erf(x * math.sqrt(0.5))
-
-
-def _expected_ramp(x: Float[Array, "*s"], sd: Scalar | float) -> Float[Array, "*s"]:
-    """E max(x + sd·t, 0), t ~ N(0, 1)."""
-    return sd * norm.pdf(x / sd) + x * _cdf(x / sd)
 
 
 def expected_log_sigmoid(mean: Scalar, variance: Scalar) -> Scalar:
@@ -34,9 +48,8 @@ def expected_log_sigmoid(mean: Scalar, variance: Scalar) -> Scalar:
 
 @jax.custom_jvp
 def _expected_log_sigmoid(mean: Scalar, variance: Scalar) -> Scalar:
-    nodes, weights = line(mean, variance)
-    remainder = jax.nn.softplus(-nodes) - _expected_ramp(-nodes, SPREAD)
-    return -_expected_ramp(-mean, jnp.sqrt(variance + SPREAD**2)) - weights @ remainder
+    weights, sd, z = _terms(mean, variance)
+    return weights @ (mean * _cdf(-z) - sd * norm.pdf(z))
 
 
 @_expected_log_sigmoid.defjvp
@@ -50,15 +63,14 @@ def _expected_log_sigmoid_jvp(primals, tangents):
 
 def expected_sigmoid(mean: Scalar, variance: Scalar) -> Scalar:
     """E σ(f)."""
-    nodes, weights = line(mean, variance)
-    remainder = jax.nn.sigmoid(nodes) - _cdf(nodes / SPREAD)
-    return _cdf(mean / jnp.sqrt(variance + SPREAD**2)) + weights @ remainder
+    weights, _, z = _terms(mean, variance)
+    return weights @ _cdf(z)
 
 
 def expected_slope(mean: Scalar, variance: Scalar) -> Scalar:
     """E σ(f)(1 − σ(f))."""
-    nodes, weights = line(mean, variance)
-    return weights @ (jax.nn.sigmoid(nodes) * jax.nn.sigmoid(-nodes))
+    weights, sd, z = _terms(mean, variance)
+    return weights @ (norm.pdf(z) / sd)
 
 
 def log_expected_sigmoid(mean: Scalar, variance: Scalar) -> Scalar:
@@ -80,15 +92,8 @@ class Logit(TwoClass):
         return jax.nn.log_sigmoid(sign(y, f.dtype) * f[0])
 
     def bound(self, y: Label, mu: Latent, nu: Latent) -> Scalar:
-        """E log σ(yf), by quadrature."""
+        """E log σ(yf)."""
         return expected_log_sigmoid(sign(y, mu.dtype) * mu[0], nu[0])
-
-    def sites(self, y: Label, mu: Latent, nu: Latent) -> Sites:
-        """τ = E σ(1−σ), λ = y E σ(−yf) + τμ."""
-        s = sign(y, mu.dtype)
-        tau = expected_slope(mu[0], nu[0])
-        linear = s * expected_sigmoid(-s * mu[0], nu[0]) + tau * mu[0]
-        return Sites(tau[None], linear[None])
 
     def log_probabilities(self, mu: Latent, nu: Latent) -> Float[Array, "K"]:
         """log E σ(∓f): the smaller one by its integral, the other as what is left of one."""

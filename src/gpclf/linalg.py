@@ -5,12 +5,14 @@ that XLA takes to compile it, and without its batched calls, which can wait for 
 in the CPU thread pool (seen with jaxlib 0.10 on two cores).
 """
 
+from functools import cache
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 from scipy.linalg import get_lapack_funcs
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 
 def one_thread():
@@ -19,7 +21,13 @@ def one_thread():
     Beside XLA's own threads a second pool fights for the same cores; on two of them small
     factorisations then take many times as long as alone.
     """
-    return threadpool_limits(limits=1, user_api="blas")
+    return _libraries().limit(limits=1, user_api="blas")
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    """Those with threads; to find them takes a tenth of a second."""
+    return ThreadpoolController()
 
 
 _potrf, _potri, _trtri = get_lapack_funcs(("potrf", "potri", "trtri"), dtype=np.float64)

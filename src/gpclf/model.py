@@ -84,12 +84,14 @@ class Prepared(eqx.Module):
         return jax.vmap(self.model.likelihood.sites)(y, mu, nu)
 
 
-@program
 def _kernel_matrices(model: Model, Z: Float[Array, "*G M D"]) -> Float[Array, "*G M M"]:
     def one(kernel: Kernel, Z: Float[Array, "M D"]) -> Float[Array, "M M"]:
         return kernel.matrix(Z, Z)
 
     return (one if model.shared else jax.vmap(one))(model.kernel, Z)
+
+
+_kernel_program = program(_kernel_matrices)
 
 
 @program
@@ -102,7 +104,7 @@ def prepare(
 ) -> tuple[Prepared, float]:
     """Whiten the inducing variables, in float64; also the largest jitter that was needed."""
     Z = jax.device_put(Z)
-    K = np.asarray(_kernel_matrices(model, Z))
+    K = np.asarray(_kernel_program(model, Z))
     factors = [cholesky(one, jitter) for one in (K[None] if model.shared else K)]
     roots = np.stack([lower_inverse(L) for L, _ in factors])
     roots = roots[0] if model.shared else roots

@@ -26,7 +26,6 @@ NARROWEST = 100  # columns of all functions together, below which a product is s
 Rows = Float[Array, "B D"]
 
 
-@program
 def _marginals(posterior: Posterior, X: Rows) -> tuple[Float[Array, "B C"], Float[Array, "B C"]]:
     prepared = posterior.prepared
     if posterior.roots is None:
@@ -38,6 +37,9 @@ def _marginals(posterior: Posterior, X: Rows) -> tuple[Float[Array, "B C"], Floa
     diagonal = kernel.diagonal(X)[:, None]
     nu = diagonal - _squared_norms(rest, jnp.asarray(roots.root), constant * roots.root_of_one)
     return mu, jnp.maximum(nu, jnp.finfo(X.dtype).eps * diagonal)
+
+
+_marginals_program = program(_marginals)
 
 
 def _squared_norms(
@@ -103,7 +105,7 @@ def _in_chunks(function: Callable, posterior: Posterior, X: np.ndarray) -> list[
 @double_precision
 def latent_marginals(posterior: Posterior, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Mean and variance of every latent function at every row: two (N, C) arrays."""
-    mu, nu = _in_chunks(_marginals, posterior, X)
+    mu, nu = _in_chunks(_marginals_program, posterior, X)
     return mu, nu
 
 

@@ -22,6 +22,7 @@ from gpclf.inference.plan import Plan, make_plan
 from gpclf.inputs import Exact
 from gpclf.kernels import kernel_from
 from gpclf.likelihoods import likelihood_from
+from gpclf.linalg import one_thread
 from gpclf.model import Model, one_per_function
 from gpclf.posterior import freeze
 from gpclf.precision import cast, double_precision, row_dtype
@@ -228,8 +229,9 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
                 count = inducing.auto_count(len(X), X.shape[1], len(classes))
             if count is not None and count < len(X):  # else the distinct rows are still to be found
                 compile_ahead(model_for(1.0), count, stream, n_latent, plan_for(count))
-            Z = inducing.choose(X, count, rng, scaling.forward)
-            model = model_for(inducing.median_distance(X, rng, scaling.forward))
+            with one_thread():  # XLA compiles on another core
+                Z = inducing.choose(X, count, rng, scaling.forward)
+                model = model_for(inducing.median_distance(X, rng, scaling.forward))
             theta, start = (model, Z if model.shared else np.stack([Z] * n_latent)), None
         plan = plan_for(theta[1].shape[-2])
         self._scaling = scaling

@@ -2,15 +2,12 @@
 
 import warnings
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits
 
 MOST = 400
 CLUSTERED_ROWS = 20_000  # k-means sees at most this many
-
+ROUNDS = 5  # of k-means
 
 Transform = Callable[[np.ndarray], np.ndarray]
 
@@ -34,7 +31,7 @@ def auto_count(n_rows: int, n_features: int, n_classes: int) -> int:
 def choose(
     X: np.ndarray, count: int | None, rng: np.random.Generator, forward: Transform = _as_it_is
 ) -> np.ndarray:
-    """`count` centres of the rows: k-means++ refined by mini-batch k-means; None: every row.
+    """`count` centres of the rows: k-means++ refined by k-means; None: every row.
 
     Rows that occur twice count once, so there may be fewer centres than asked for. `forward` is
     applied to the rows that are looked at.
@@ -47,16 +44,28 @@ def choose(
     distinct = np.unique(X, axis=0)
     if len(distinct) <= count:
         return distinct
-    from sklearn.cluster import MiniBatchKMeans, kmeans_plusplus  # slow to import
+    from scipy.cluster.vq import kmeans2  # slow to import
 
-    seed = int(rng.integers(2**31 - 1))
-    with warnings.catch_warnings(), threadpool_limits(limits=1):  # XLA compiles on another core
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        first, _ = kmeans_plusplus(distinct, count, random_state=seed, n_local_trials=1)
-        refine: Any = MiniBatchKMeans
-        means = refine(count, init=first, n_init=1, max_iter=3, batch_size=2048, random_state=seed)
-        means.fit(X)
-    return np.unique(means.cluster_centers_, axis=0)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "One of the clusters is empty")  # it stays where it was
+        first = _far_apart(distinct, count, rng)
+        centres, _ = kmeans2(X, first, iter=ROUNDS, minit="matrix", check_finite=False)
+    return np.unique(centres, axis=0)
+
+
+def _far_apart(X: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
+    """k-means++: each row drawn by its squared distance from the nearest one before it."""
+    norms, nearest = np.sum(X**2, axis=1), np.full(len(X), np.inf)
+    chosen = [int(rng.integers(len(X)))]
+    while len(chosen) < count:
+        last = chosen[-1]
+        squared = norms + norms[last] - 2 * (X @ X[last])
+        nearest = np.minimum(nearest, np.maximum(squared, 0.0))
+        nearest[last] = 0.0
+        ends = np.cumsum(nearest, dtype=np.float64)
+        drawn = int(np.searchsorted(ends, rng.random() * ends[-1], side="right"))
+        chosen.append(min(drawn, len(X) - 1))
+    return X[chosen]
 
 
 def median_distance(

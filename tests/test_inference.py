@@ -13,8 +13,8 @@ from gpclf.inference.hyper import Theta, dual_bound, improve
 from gpclf.inference.lbfgs import Memory
 from gpclf.inference.loop import compile_ahead
 from gpclf.inference.natural import begin, climb, stochastic_step, visit_all
+from gpclf.inference.sites import definite, gradient, survey, visit, with_features, with_prior
 from gpclf.inference.sites import held as held_sum
-from gpclf.inference.sites import survey, visit, with_prior
 from gpclf.inference.stochastic import settled
 from gpclf.inputs import Exact
 from gpclf.kernels import RBF
@@ -80,6 +80,26 @@ def test_chunked_equals_whole(name, shared):
     np.testing.assert_allclose(
         parts.statistics.precision, whole.statistics.precision, rtol=1e-10, atol=1e-12
     )
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_features_that_are_kept_change_nothing(shared):
+    theta, stream, n_latent = _problem("RobustMax", shared=shared)
+    prepared, settled = _settled(theta, stream, n_latent, steps=2)
+    m, _ = moments(settled.q)
+    (chunk,) = stream.whole(ROWS)
+    kept, (sites,) = with_features(prepared, chunk), settled.held
+    first = survey(prepared, m, chunk)
+    for pass_over in (
+        lambda chunk: visit(prepared, m, chunk),
+        lambda chunk: survey(prepared, m, chunk),
+        lambda chunk: held_sum(prepared, sites, chunk),
+        lambda chunk: definite(prepared, m, sites, chunk),
+        lambda chunk: gradient(prepared, first.by_features, settled.q, sites, chunk),
+    ):
+        made, again = (jax.tree.leaves(pass_over(each)) for each in (chunk, kept))
+        for one, other in zip(made, again, strict=True):
+            np.testing.assert_allclose(other, one, rtol=1e-9, atol=1e-9)
 
 
 @ALL

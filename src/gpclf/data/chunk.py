@@ -1,5 +1,7 @@
 """Chunk: the rows that travel together through one compiled pass."""
 
+from typing import Any
+
 import equinox as eqx
 from jaxtyping import Array, Float, Int, PyTree, Shaped
 
@@ -9,7 +11,7 @@ class Chunk(eqx.Module):
 
     `scale` makes the chunk stand for all rows: N/B in a random batch, 1 in a pass over everything.
     `y` holds class indices, or what else a likelihood takes for labels. `rows` says which rows of
-    the stream these are.
+    the stream these are. `features` is what a kernel makes of X, where that is kept.
     """
 
     X: Float[Array, "B D"]
@@ -17,3 +19,4 @@ class Chunk(eqx.Module):
     weight: Float[Array, "B"]
     scale: Float[Array, ""]
     rows: Int[Array, "B"]
+    features: Any = None

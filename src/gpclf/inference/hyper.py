@@ -21,7 +21,7 @@ from gpclf.data import Chunk, reduce
 from gpclf.gaussian import Natural, elbo_pullback, moments
 from gpclf.inference.lbfgs import Memory, descend
 from gpclf.inference.natural import stochastic_step
-from gpclf.inference.sites import Survey, gradient, held, survey, with_prior
+from gpclf.inference.sites import Survey, gradient, held, survey, with_features, with_prior
 from gpclf.inputs import Features
 from gpclf.likelihoods.base import RowBound, Sites
 from gpclf.model import Model, Prepared, prepare, prepare_pullback
@@ -41,6 +41,7 @@ def dual_bound(
 ) -> tuple[float, Theta, Natural]:
     """The ELBO of the q that the held sites give under θ, its gradient by θ, and that q."""
     prepared, _ = prepare(*theta, jitter)
+    chunks = [with_features(prepared, chunk) for chunk in chunks]
     pairs = list(zip(chunks, sites, strict=True))
     q = with_prior(reduce(lambda pair: held(prepared, pair[1], pair[0]), pairs))
     m, kl = moments(q)
@@ -83,6 +84,7 @@ class Programs:
         by_features: Any = (np.zeros((*own, rows, M), dtype), np.zeros((*own, rows), dtype))
         with jax.enable_x64(True):
             try:
+                chunk = with_features(prepared, chunk)
                 survey(prepared, moments(q)[0], chunk)
             finally:
                 self.survey.set()
@@ -202,6 +204,7 @@ def stochastic_hyper_step(
     """
     prepared, _ = prepare(*theta, jitter)
     m, kl = moments(q)
+    chunk = with_features(prepared, chunk)
     seen = survey(prepared, m, chunk)
     q = stochastic_step(q, own(seen.statistics(m).target()), q_rate, seen.sites)
     nothing = jax.tree.map(np.zeros_like, q)  # q is held: nothing reaches θ through it

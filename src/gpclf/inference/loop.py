@@ -16,6 +16,7 @@ from gpclf.inference.journal import NOT_A_NUMBER, FitError, Journal, Progress
 from gpclf.inference.lbfgs import Memory
 from gpclf.inference.natural import begin, climb, made_definite
 from gpclf.inference.plan import Plan
+from gpclf.inference.sites import with_features
 from gpclf.inference.stochastic import run_epochs
 from gpclf.inputs import Whitening
 from gpclf.linalg import one_thread
@@ -26,6 +27,7 @@ from gpclf.model import Model, Prepared, prepare
 STAGES = ((2048, 15), (8192, None))
 ROUND = 6  # evaluations between two refreshes of the sites
 FIRST_STEPS, STEPS = 15, 3  # on q, for new rows and for each refresh
+KEPT_FLOATS = 2**25  # of features, for the steps on all rows: 128 MB in float32
 
 
 class Result(NamedTuple):
@@ -65,22 +67,23 @@ def _by_lbfgs(
     seen, chunks, held, rate, total = 0, [], [], 1.0, 0.0
     for n_rows, evaluations in _rounds(plan.evaluations, stream.n_rows):
         new = n_rows != seen
+        prepared, _ = prepare(*theta, plan.jitter)
         if new:  # other rows, other sites
             whole_chunks = max(1, n_rows // plan.chunk_rows)  # no work on rows that only fill up
             rows = stream.sample(whole_chunks * plan.chunk_rows, rng)
             chunks = list(rows.whole(plan.chunk_rows))
             total = float(rows.weight.sum())
-            prepared, _ = prepare(*theta, plan.jitter)
             programs = compiled_beside(prepared, chunks[0], len(q.linear))
             programs.survey.wait()
-            q, held = begin(prepared, q, lambda c=chunks: c)
-            rate, before, seen = 1.0, -np.inf, n_rows
         share = done / plan.evaluations
-        prepared, _ = prepare(*theta, plan.jitter)
+        kept = [with_features(prepared, chunk) for chunk in chunks]
+        if new:
+            q, held = begin(prepared, q, lambda k=kept: k)
+            rate, before, seen = 1.0, -np.inf, n_rows
         climbed = climb(
             prepared,
             q,
-            lambda c=chunks: c,
+            lambda k=kept: k,
             max_steps=FIRST_STEPS if new else STEPS,
             tolerance=plan.tolerance * total,
             slack=_slack(plan, total),
@@ -92,7 +95,7 @@ def _by_lbfgs(
         )
         assert climbed.held is not None
         rate = climbed.rate
-        held = made_definite(prepared, climbed.q, climbed.held, chunks)
+        held = made_definite(prepared, climbed.q, climbed.held, kept)
         assert programs is not None
         programs.wait()
         count = itertools.count(done + 1)
@@ -166,8 +169,12 @@ def _fit(model, Z, stream, n_latent, plan, rng, report, start, began) -> Result:
     if plan.full_batch:
         prepared, jitter = prepare(*theta, plan.jitter)
 
+        kept = None
+        if stream.n_rows * theta.Z[..., 0].size <= KEPT_FLOATS:
+            kept = [with_features(prepared, chunk) for chunk in stream.whole(plan.chunk_rows)]
+
         def chunks() -> Iterable[Chunk]:
-            return stream.whole(plan.chunk_rows)
+            return stream.whole(plan.chunk_rows) if kept is None else kept
 
         if start is None and plan.optimizer is None:
             q, _ = begin(prepared, q, chunks)

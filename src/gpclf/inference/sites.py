@@ -4,6 +4,7 @@ Each function here is one compiled pass over one chunk; `data.reduce` adds the r
 handled in the chunk's own precision, and what leaves is float64.
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import jax
@@ -18,6 +19,20 @@ from gpclf.inputs import Features
 from gpclf.likelihoods.base import RowBound, Sites
 from gpclf.model import Prepared, for_each
 from gpclf.precision import cast
+
+
+def _features(prepared: Prepared, chunk: Chunk) -> Features:
+    return prepared.features(chunk.X) if chunk.features is None else chunk.features
+
+
+@program
+def _kept(prepared: Prepared, chunk: Chunk) -> Features:
+    return cast(prepared, chunk.X.dtype).features(chunk.X)
+
+
+def with_features(prepared: Prepared, chunk: Chunk) -> Chunk:
+    """The chunk and its features: for several passes over it under one kernel."""
+    return replace(chunk, features=_kept(prepared, chunk))
 
 
 class Statistics(NamedTuple):
@@ -61,7 +76,7 @@ def _double(tree):
 def visit(prepared: Prepared, q: Moments, chunk: Chunk) -> tuple[Statistics, Sites]:
     """The bound and the fresh sites of a chunk under q: summed, and row by row."""
     prepared, q = cast((prepared, q), chunk.X.dtype)
-    features = prepared.features(chunk.X)
+    features = _features(prepared, chunk)
     mu, nu = prepared.marginals(features, q)
     sites = prepared.sites(chunk.y, mu, nu)
     bounds = prepared.bounds(chunk.y, mu, nu)
@@ -78,7 +93,7 @@ def visit(prepared: Prepared, q: Moments, chunk: Chunk) -> tuple[Statistics, Sit
 def held(prepared: Prepared, sites: Sites, chunk: Chunk) -> Natural:
     """The natural parameters of sites that are held while the features change."""
     prepared = cast(prepared, chunk.X.dtype)
-    sums = _summed_sites(prepared.features(chunk.X).A, sites, chunk.scale * chunk.weight)
+    sums = _summed_sites(_features(prepared, chunk).A, sites, chunk.scale * chunk.weight)
     return Natural(*_double(sums))
 
 
@@ -86,7 +101,7 @@ def held(prepared: Prepared, sites: Sites, chunk: Chunk) -> Natural:
 def definite(prepared: Prepared, q: Moments, sites: Sites, chunk: Chunk) -> Sites:
     """The sites with negative precisions set to 0, each with the slope at μ that it had."""
     prepared, q = cast((prepared, q), chunk.X.dtype)
-    mu, _ = prepared.marginals(prepared.features(chunk.X), q)
+    mu, _ = prepared.marginals(_features(prepared, chunk), q)
     negative = jnp.minimum(sites.precision, 0.0)
     return Sites(sites.precision - negative, sites.linear - negative * mu)
 
@@ -118,7 +133,7 @@ def survey(prepared: Prepared, q: Moments, chunk: Chunk) -> Survey:
     """The bound of a chunk, its gradients, and the sites that they are."""
     prepared, q = cast((prepared, q), chunk.X.dtype)
     weight = chunk.scale * chunk.weight
-    (mu, nu), pull = jax.vjp(prepared.marginals, prepared.features(chunk.X), q)
+    (mu, nu), pull = jax.vjp(prepared.marginals, _features(prepared, chunk), q)
 
     def bounds(likelihood: RowBound, mu: Array, nu: Array) -> Array:
         return jax.vmap(likelihood.bound)(chunk.y, mu, nu)
@@ -148,6 +163,7 @@ def gradient(
         return cast(prepared, chunk.X.dtype).features(chunk.X)
 
     (A, _), pull = jax.vjp(features, prepared)
+    A = A if chunk.features is None else chunk.features.A
     by = cast(by_held, chunk.X.dtype)
     weight = chunk.scale * chunk.weight
 

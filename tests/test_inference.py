@@ -15,7 +15,7 @@ from gpclf.inference.loop import compile_ahead
 from gpclf.inference.natural import begin, climb, stochastic_step, visit_all
 from gpclf.inference.sites import definite, gradient, survey, visit, with_features, with_prior
 from gpclf.inference.sites import held as held_sum
-from gpclf.inference.stochastic import settled
+from gpclf.inference.stochastic import FIRST_RATE, natural_rate, settled
 from gpclf.inputs import Exact
 from gpclf.kernels import RBF
 from gpclf.likelihoods import Sites
@@ -351,6 +351,28 @@ def test_a_fit_is_not_settled_by_the_luck_of_one_epoch():
     assert not any(settled(climbing[:n], 0.1) for n in range(len(climbing) + 1))
     assert settled(plateau, 0.1)
     assert not settled(plateau[:9], 0.1)
+
+
+def test_a_batch_counts_no_more_than_its_share_of_what_was_seen():
+    assert natural_rate(0.0, 0.0) == FIRST_RATE
+    assert natural_rate(0.0, 8.0) == pytest.approx(1 / 8)
+    for seen in (0.0, 8.0):
+        rates = [natural_rate(float(step), seen) for step in range(100)]
+        assert np.all(np.diff(rates) < 0)
+
+
+@pytest.mark.parametrize("optimizer", ["lbfgs", None])
+def test_where_rows_are_many_most_steps_see_some_and_the_end_is_the_same(monkeypatch, optimizer):
+    theta, stream, n_latent = _problem("Softmax")
+    plan = make_plan(
+        ROWS, n_latent, POINTS, optimizer=optimizer, max_epochs="auto", batch_size="auto",
+        tolerance=1e-9, dtype=np.dtype(np.float64),
+    )  # fmt: skip
+    plain = fit(*theta, stream, n_latent, plan, np.random.default_rng(0))
+    monkeypatch.setattr("gpclf.inference.loop.MANY_ROWS", 40)
+    few_first = fit(*theta, stream, n_latent, plan, np.random.default_rng(0))
+    assert len(few_first.history["elbo"]) > len(plain.history["elbo"])
+    np.testing.assert_allclose(few_first.elbo, plain.elbo, rtol=1e-3)
 
 
 def test_a_stochastic_step_is_positive_definite_whatever_the_sites():

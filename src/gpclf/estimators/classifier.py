@@ -74,7 +74,8 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
     max_epochs : "auto" or int
         At most so many evaluations of the bound for hyper-parameters and passes for the posterior.
     batch_size : "auto" or int
-        Rows in a stochastic step. "auto": all rows at once up to 200,000, then 1,024.
+        Rows in a stochastic step. "auto": no stochastic steps but all rows at once, in chunks;
+        with `optimizer="adam"` 1,024.
     class_weight : None, dict or "balanced"
         Weights of the classes, multiplied with `sample_weight`.
     warm_start : bool

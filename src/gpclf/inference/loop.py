@@ -14,8 +14,8 @@ from gpclf.gaussian import Natural
 from gpclf.inference.hyper import Theta, compiled_beside, improve
 from gpclf.inference.journal import NOT_A_NUMBER, FitError, Journal, Progress
 from gpclf.inference.lbfgs import Memory
-from gpclf.inference.natural import begin, climb, made_definite
-from gpclf.inference.plan import Plan
+from gpclf.inference.natural import Climbed, begin, climb, made_definite
+from gpclf.inference.plan import MANY_ROWS, Plan
 from gpclf.inference.sites import with_features
 from gpclf.inference.stochastic import run_epochs
 from gpclf.inputs import Whitening
@@ -122,6 +122,41 @@ def _by_lbfgs(
     return theta, q, stopped
 
 
+def _over(
+    prepared: Prepared,
+    q: Natural,
+    stream: ArrayStream,
+    plan: Plan,
+    log: Journal,
+    theta: Theta,
+    *,
+    new: bool,
+    max_steps: int,
+    rate: float,
+) -> Climbed:
+    """Full-batch steps on all rows of a stream, from q or, if it is `new`, from what is better."""
+    total = float(stream.weight.sum())
+    kept = None
+    if stream.n_rows * theta.Z[..., 0].size <= KEPT_FLOATS:
+        kept = [with_features(prepared, chunk) for chunk in stream.whole(plan.chunk_rows)]
+
+    def chunks() -> Iterable[Chunk]:
+        return stream.whole(plan.chunk_rows) if kept is None else kept
+
+    if new:
+        q, _ = begin(prepared, q, chunks)
+    return climb(
+        prepared,
+        q,
+        chunks,
+        max_steps=max_steps,
+        tolerance=plan.tolerance * total,
+        slack=_slack(plan, total),
+        rate=rate,
+        on_step=lambda elbo, q: log.note("all rows", elbo / total, 1.0, theta, q),
+    )
+
+
 def compile_ahead(
     model: Model, n_inducing: int, stream: ArrayStream, n_latent: int, plan: Plan
 ) -> None:
@@ -161,35 +196,24 @@ def fit(
 def _fit(model, Z, stream, n_latent, plan, rng, report, start, began) -> Result:
     log = Journal(report, time.perf_counter() if began is None else began)
     theta: Theta = jax.device_put(Theta(model, Z))  # compiles nothing, unlike jnp.asarray
-    total = float(stream.weight.sum())
     q = Natural.standard(n_latent, Z.shape[-2]) if start is None else start
     stopped = "fixed"
     if plan.optimizer == "lbfgs":
         theta, q, stopped = _by_lbfgs(theta, q, stream, plan, rng, log)
     if plan.full_batch:
         prepared, jitter = prepare(*theta, plan.jitter)
-
-        kept = None
-        if stream.n_rows * theta.Z[..., 0].size <= KEPT_FLOATS:
-            kept = [with_features(prepared, chunk) for chunk in stream.whole(plan.chunk_rows)]
-
-        def chunks() -> Iterable[Chunk]:
-            return stream.whole(plan.chunk_rows) if kept is None else kept
-
-        if start is None and plan.optimizer is None:
-            q, _ = begin(prepared, q, chunks)
-        climbed = climb(
-            prepared,
-            q,
-            chunks,
-            max_steps=plan.max_epochs,
-            tolerance=plan.tolerance * total,
-            slack=_slack(plan, total),
-            on_step=lambda elbo, q: log.note("all rows", elbo / total, 1.0, theta, q),
-        )
+        new = start is None and plan.optimizer is None
+        rate, common = 1.0, (plan, log, theta)
+        if stream.n_rows > MANY_ROWS:  # most steps on some of them; then few are enough
+            part = stream.sample(MANY_ROWS // 4, rng)
+            q = _over(prepared, q, part, *common, new=new, max_steps=FIRST_STEPS, rate=rate).q
+            rate, new = 0.5, False  # a full step mostly fails, for the price of a pass
+        steps = plan.max_epochs
+        climbed = _over(prepared, q, stream, *common, new=new, max_steps=steps, rate=rate)
         q, elbo, why = climbed.q, climbed.elbo, climbed.reason
     else:
-        theta, q, elbo, why = run_epochs(theta, q, stream, plan, rng, log)
+        seen = STAGES[-1][0] if plan.optimizer == "lbfgs" else 0
+        theta, q, elbo, why = run_epochs(theta, q, stream, plan, rng, log, seen)
         jitter = prepare(*theta, plan.jitter)[1]
     if not np.isfinite(elbo):
         raise FitError(NOT_A_NUMBER)

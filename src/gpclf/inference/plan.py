@@ -8,7 +8,7 @@ Optimizer = Literal["lbfgs", "adam"] | None
 
 FLOATS_AT_ONCE = 2**24  # of the largest array of a chunk, rows × functions × M: 64 MB in float32
 CHUNK_ROWS = 2048
-FULL_BATCH_ROWS = 200_000
+MANY_ROWS = 2**18  # from here on full-batch steps see a quarter of so many first
 
 
 class Plan(NamedTuple):
@@ -45,9 +45,9 @@ def make_plan(
     """The stated rules behind "auto".
 
     Hyper-parameters: L-BFGS on the dual bound of at most 8,192 rows, 60 evaluations; they
-    stand for all rows, by their weights. The posterior:
-    full-batch steps up to 200,000 rows, then stochastic ones, two epochs. With classes drawn for
-    each step no part of a fit should need them all: Adam beside stochastic steps.
+    stand for all rows, by their weights. The posterior: full-batch steps on all rows, two where
+    these are many; a pass of steps on batches takes as long and forgets most rows. With classes
+    drawn for each step no part of a fit should need them all: Adam beside stochastic steps.
     """
     automatic = "lbfgs" if drawn_classes is None else "adam"
     chosen: Optimizer = automatic if optimizer == "auto" else optimizer  # type: ignore[assignment]
@@ -55,9 +55,11 @@ def make_plan(
     most = min(2 ** int(np.log2(most)), CHUNK_ROWS)
     chunk_rows = most if n_rows > 4 * most else -(-n_rows // -(-n_rows // most))
     batch_rows = min(n_rows, most, 1024 if batch_size == "auto" else int(batch_size))
-    stochastic = n_rows > FULL_BATCH_ROWS or batch_size != "auto" or drawn_classes is not None
+    stochastic = batch_size != "auto" or drawn_classes is not None
     full_batch = not stochastic and chosen != "adam"
-    epochs = {"lbfgs": 30 if full_batch else 2, "adam": 30, None: 30 if full_batch else 10}[chosen]
+    epochs = {"lbfgs": 2, "adam": 30, None: 10}[chosen]
+    if full_batch:
+        epochs = 30 if n_rows <= MANY_ROWS else 2
     return Plan(
         optimizer=chosen,
         evaluations=60 if max_epochs == "auto" else int(max_epochs),

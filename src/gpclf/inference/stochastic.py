@@ -16,7 +16,7 @@ from gpclf.likelihoods.logistic_softmax import LogisticSoftmaxFamily
 from gpclf.model import prepare
 
 ADAM_RATE = 0.01
-FIRST_RATE = 0.5  # of natural steps; falls as the 0.6th power of their number
+FIRST_RATE, FALL = 0.5, 0.6  # of natural steps: falls as this power of their number
 LEAST_RATE = 0.02  # beside Adam, whose θ moves on
 ROWS_PER_NOTE = 2**17  # an epoch of more rows is heard of while it runs
 WINDOW = 5  # epochs: one alone gains or loses by the luck of its batches
@@ -30,6 +30,12 @@ def settled(elbos: Sequence[float], tolerance: float) -> bool:
     return float(np.mean(now) - np.mean(before)) < WINDOW * tolerance
 
 
+def natural_rate(step: float, seen: float) -> float:
+    """The rate of a step: at first its share of the batches that q already stands for."""
+    late = max(1.0, FIRST_RATE * seen) ** (1 / FALL) - 1
+    return FIRST_RATE * (1 + step / 10 + late) ** -FALL
+
+
 def run_epochs(
     theta: Theta,
     q: Natural,
@@ -37,10 +43,11 @@ def run_epochs(
     plan: Plan,
     rng: np.random.Generator,
     log: Journal,
+    seen: int,
 ) -> tuple[Theta, Natural, float, str]:
     """Natural steps on batches, with Adam on θ beside them where the plan says so.
 
-    Also an estimate of the ELBO, and why it stopped.
+    Also an estimate of the ELBO, and why it stopped. At first q stands for `seen` rows.
     """
     if plan.drawn_classes is None:
         classes: AllClasses | ClassDraws = AllClasses()
@@ -59,7 +66,7 @@ def run_epochs(
     for epoch in range(plan.max_epochs):
         estimates = []
         for batch, rows in enumerate(stream.batches(plan.batch_rows, rng), 1):
-            rate = FIRST_RATE * float((1 + step / (10 * classes.factor)) ** -0.6)
+            rate = natural_rate(step / classes.factor, seen / plan.batch_rows)
             step += 1
             drawn = classes.draw(rng)
             chunk = classes.seen_by(rows, drawn)

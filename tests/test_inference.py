@@ -12,7 +12,7 @@ from gpclf.inference import FitError, fit, hyper, make_plan
 from gpclf.inference.hyper import Theta, dual_bound, improve
 from gpclf.inference.lbfgs import Memory
 from gpclf.inference.loop import compile_ahead
-from gpclf.inference.natural import begin, climb, stochastic_step, visit_all
+from gpclf.inference.natural import begin, climb, peak, slope, stochastic_step, visit_all
 from gpclf.inference.sites import definite, gradient, survey, visit, with_features, with_prior
 from gpclf.inference.sites import held as held_sum
 from gpclf.inference.stochastic import FIRST_RATE, natural_rate, settled
@@ -136,6 +136,28 @@ def test_full_batch_steps_never_lower_the_elbo_and_end_at_a_fixed_point(name, sh
     np.testing.assert_allclose(climbed.q.precision, target.precision, rtol=1e-3, atol=2e-3)
 
 
+@pytest.mark.parametrize("name", ["Logit", "Softmax", "LogisticSoftmax"])
+def test_the_slope_along_a_step_equals_a_finite_difference(name):
+    theta, stream, n_latent = _problem(name)
+    prepared, settled = _settled(theta, stream, n_latent, steps=1)
+    q = settled.q
+
+    def look(q):
+        return visit_all(prepared, q, stream.whole(ROWS), keep_sites=False)
+
+    here = look(q)
+    assert here.statistics is not None
+    target = here.statistics.target()
+    numeric = (look(q.towards(target, 1e-5)).elbo - look(q.towards(target, -1e-5)).elbo) / 2e-5
+    np.testing.assert_allclose(slope(q, here.m, target), numeric, rtol=1e-5)
+
+
+def test_a_parabola_peaks_where_its_slope_is_zero():
+    for top in (0.1, 0.7, 3.0):
+        assert peak(2 * top, 2 * top * 0.5 - 0.25, 0.5) == pytest.approx(top)  # 2·top·r − r²
+    assert peak(1.0, 2.0, 1.0) == np.inf  # bends up
+
+
 @pytest.mark.parametrize("name", sorted(cases.COORDINATE_ASCENT))
 def test_full_closed_form_steps_are_coordinate_ascent(name):
     theta, stream, n_latent = _problem(name)
@@ -195,7 +217,8 @@ def test_what_was_compiled_ahead_is_not_compiled_again(shared, traces):
     prepared, _ = prepare(*theta, 1e-9)
     hyper.compiled_beside(prepared, chunks[0], n_latent).wait()
     traces.clear()
-    sites = visit_all(prepared, Natural.standard(n_latent, POINTS), chunks, keep_sites=True).sites
+    kept = [with_features(prepared, chunk) for chunk in chunks]
+    sites = visit_all(prepared, Natural.standard(n_latent, POINTS), kept, keep_sites=True).sites
     improve(
         theta,
         sites,

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import expit, log_expit, log_ndtr, ndtr
@@ -218,6 +218,7 @@ def test_at_zero_variance_probabilities_are_the_likelihood(name, draw):
 @ALL
 @settings(max_examples=25)
 @given(draw=GRID)
+@example(draw=(0, [0.0] * 4, [10.0, 0.01, 0.01, 0.01]))  # a wide function beside narrow ones
 def test_probabilities_are_the_expected_likelihood(name, draw):
     with jax.enable_x64(True):
         likelihood, _, mu, nu = _case(name, draw)

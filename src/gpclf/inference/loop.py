@@ -111,8 +111,11 @@ def _by_lbfgs(
                 "hyper-parameters", elbo / n, next(c) / plan.evaluations, theta, q
             ),
         )
-        if better is None:
-            raise FitError(NOT_A_NUMBER)
+        if better is None:  # the held sites add up to no Gaussian in this precision
+            if not np.isfinite(climbed.elbo):
+                raise FitError(NOT_A_NUMBER)
+            q, stopped = climbed.q, "the bound is not a number: kept as they were"
+            break
         q = better
         done += evaluations
         if seen == STAGES[-1][0] and elbo - before < 0.5 * evaluations * plan.tolerance * total:

@@ -19,7 +19,7 @@ CENTRE = 0.577  # the mean of Gumbel noise
 TAIL = 16.0  # its right tail, e^−t, is 1e-7 there
 MOST = 48  # panels
 LATENT_NODES = 48
-SMOOTHER = 1.3  # noise leaves no sharp bend: panels may be so much wider
+SMOOTHER = 1.15  # noise leaves no sharp bend: panels may be so much wider
 MOST_LOG = 5.0  # of H = log(−log ψ): what is larger means no chance at all
 LEAST_UNIT = -60.0  # of log p_k, as float32 can carry it beside those near 0
 

@@ -374,6 +374,8 @@ def test_a_fit_is_not_settled_by_the_luck_of_one_epoch():
     assert not any(settled(climbing[:n], 0.1) for n in range(len(climbing) + 1))
     assert settled(plateau, 0.1)
     assert not settled(plateau[:9], 0.1)
+    assert not settled(plateau, 0.1, 10)  # epochs that saw few of the classes: more must agree
+    assert settled(plateau * 2, 0.1, 10)
 
 
 def test_a_batch_counts_no_more_than_its_share_of_what_was_seen():

@@ -22,12 +22,12 @@ ROWS_PER_NOTE = 2**17  # an epoch of more rows is heard of while it runs
 WINDOW = 5  # epochs: one alone gains or loses by the luck of its batches
 
 
-def settled(elbos: Sequence[float], tolerance: float) -> bool:
+def settled(elbos: Sequence[float], tolerance: float, window: int = WINDOW) -> bool:
     """Whether the last epochs are no better on average than those before them."""
-    if len(elbos) < 2 * WINDOW:
+    if len(elbos) < 2 * window:
         return False
-    before, now = elbos[-2 * WINDOW : -WINDOW], elbos[-WINDOW:]
-    return float(np.mean(now) - np.mean(before)) < WINDOW * tolerance
+    before, now = elbos[-2 * window : -window], elbos[-window:]
+    return float(np.mean(now) - np.mean(before)) < window * tolerance
 
 
 def natural_rate(step: float, seen: float) -> float:
@@ -100,7 +100,7 @@ def run_epochs(
         if not np.isfinite(elbo):
             raise FitError(f"epoch {epoch + 1}: the ELBO is not a number.")
         elbos.append(elbo)
-        if settled(elbos, plan.tolerance * total):
+        if settled(elbos, plan.tolerance * total, round(WINDOW * classes.factor)):
             why = "converged"
             break
     return classes.widened(theta), q, elbos[-1], why

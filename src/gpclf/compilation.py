@@ -35,9 +35,10 @@ SHORTEST = "jax_persistent_cache_min_compile_time_secs"
 WORTH_KEEPING = 0.02  # seconds of compilation
 MOST_BYTES = 2**28
 MOST_PROGRAMS = 500  # in memory
-# XLA's newer generator of code for fused loops takes half as long again, for the same speed. Only
-# where that is known: an option that a version does not have is an error.
-OPTIONS = {"xla_cpu_use_fusion_emitters": False} if jax.__version_info__[:2] == (0, 10) else None
+# XLA's newer generator of code for fused loops takes half as long again. Steps are mostly products
+# and no faster for it; predictions are. Only where that is known: an option that a version does not
+# have is an error.
+QUICK = {"xla_cpu_use_fusion_emitters": False} if jax.__version_info__[:2] == (0, 10) else None
 
 _lock = threading.Lock()
 _calls = 0  # under way, in all threads
@@ -46,12 +47,12 @@ _jitted: list[Any] = []
 _notes: list[dict] = []  # on which programs there are
 
 
-def program(function: Callable[..., R]) -> Callable[..., R]:
+def program(function: Callable[..., R], options: dict | None = QUICK) -> Callable[..., R]:
     """`jax.jit`, for a function of ours whose programs may be given back.
 
     One does not call another: JAX has options for whole programs only.
     """
-    jitted: Any = jax.jit(function, compiler_options=OPTIONS)
+    jitted: Any = jax.jit(function, compiler_options=options)
     _jitted.append(jitted)
     return jitted
 

@@ -39,7 +39,7 @@ def _marginals(posterior: Posterior, X: Rows) -> tuple[Float[Array, "B C"], Floa
     return mu, jnp.maximum(nu, jnp.finfo(X.dtype).eps * diagonal)
 
 
-_marginals_program = program(_marginals)
+_marginals_program = program(_marginals, options=None)
 
 
 def _squared_norms(
@@ -57,10 +57,12 @@ def _squared_norms(
     return total
 
 
-@program
 def _log_probabilities(posterior: Posterior, X: Rows) -> Float[Array, "B K"]:
     mu, nu = _marginals(posterior, X)
     return jax.vmap(posterior.likelihood.log_probabilities)(mu, nu)
+
+
+_log_probabilities_program = program(_log_probabilities, options=None)
 
 
 _on_device: dict[int, Posterior] = {}
@@ -113,5 +115,5 @@ def latent_marginals(posterior: Posterior, X: np.ndarray) -> tuple[np.ndarray, n
 @double_precision
 def log_probabilities(posterior: Posterior, X: np.ndarray) -> np.ndarray:
     """log p(class | row), latent variance integrated out: (N, K); each row's exp sums to one."""
-    (logs,) = _in_chunks(_log_probabilities, posterior, X)
+    (logs,) = _in_chunks(_log_probabilities_program, posterior, X)
     return logs - np.logaddexp.reduce(logs, axis=1, keepdims=True)

@@ -8,6 +8,7 @@ import pytest
 from gpclf.gaussian import Moments, Natural, elbo_pullback, moments
 from gpclf.linalg import (
     cholesky,
+    inverse,
     lower_inverse,
     lower_inverse_pullback,
     plain_cholesky,
@@ -38,6 +39,15 @@ def test_what_cannot_be_factorised_is_a_value():
     L, _ = cholesky(np.full((3, 3), np.nan), 1e-6)
     assert np.all(np.isnan(L))
     assert plain_cholesky(-np.eye(2)) is None
+
+
+def test_the_inverse_from_a_factor_is_symmetric_and_an_inverse():
+    K = _positive(5, 40)
+    factor = plain_cholesky(K)
+    assert factor is not None
+    made = inverse(factor)
+    np.testing.assert_array_equal(made, made.T)
+    np.testing.assert_allclose(made @ K, np.eye(40), atol=1e-10)
 
 
 def test_the_pullback_of_the_inverse_factor_equals_finite_differences():

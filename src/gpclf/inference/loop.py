@@ -132,6 +132,7 @@ def _over(
     plan: Plan,
     log: Journal,
     theta: Theta,
+    stage: str,
     *,
     new: bool,
     max_steps: int,
@@ -156,7 +157,7 @@ def _over(
         tolerance=plan.tolerance * total,
         slack=_slack(plan, total),
         rate=rate,
-        on_step=lambda elbo, q: log.note("all rows", elbo / total, 1.0, theta, q),
+        on_step=lambda elbo, q: log.note(stage, elbo / total, 1.0, theta, q),
     )
 
 
@@ -209,10 +210,11 @@ def _fit(model, Z, stream, n_latent, plan, rng, report, start, began) -> Result:
         rate, common = 1.0, (plan, log, theta)
         if stream.n_rows > MANY_ROWS:  # most steps on some of them; then few are enough
             part = stream.sample(MANY_ROWS // 4, rng)
-            q = _over(prepared, q, part, *common, new=new, max_steps=FIRST_STEPS, rate=rate).q
+            steps, stage = FIRST_STEPS, "some rows"
+            q = _over(prepared, q, part, *common, stage, new=new, max_steps=steps, rate=rate).q
             rate, new = 0.5, False  # a full step mostly fails, for the price of a pass
-        steps = plan.max_epochs
-        climbed = _over(prepared, q, stream, *common, new=new, max_steps=steps, rate=rate)
+        steps, stage = plan.max_epochs, "all rows"
+        climbed = _over(prepared, q, stream, *common, stage, new=new, max_steps=steps, rate=rate)
         q, elbo, why = climbed.q, climbed.elbo, climbed.reason
     else:
         seen = STAGES[-1][0] if plan.optimizer == "lbfgs" else 0

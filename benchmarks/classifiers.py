@@ -13,7 +13,7 @@ from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.linear_model import LogisticRegression
 
-from svgp import FIRST_VARIANCE, median_distance
+from svgp import FIRST_VARIANCE, inducing
 
 GP_ROWS = 2000  # its cost grows with the cube of the rows
 
@@ -52,7 +52,7 @@ class HeldOutTenth:
 
 def gp(X: np.ndarray, seed: int) -> GaussianProcessClassifier:
     """Laplace's approximation, each class against the rest; a lengthscale per input."""
-    length = median_distance(X, np.random.default_rng(seed))
+    length = inducing.median_distance(X, np.random.default_rng(seed))
     kernel = ConstantKernel(FIRST_VARIANCE) * RBF(np.full(X.shape[1], length))
     return GaussianProcessClassifier(kernel, random_state=seed)
 

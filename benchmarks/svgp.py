@@ -16,7 +16,6 @@ ADAM_RATE = 0.01
 NATURAL_RATE = 0.1
 BATCH = 1024
 FIRST_VARIANCE = 4.0
-INDUCING = Path(__file__).parents[1] / "src" / "gpclf" / "inducing" / "__init__.py"
 
 
 class Start(NamedTuple):
@@ -26,8 +25,8 @@ class Start(NamedTuple):
     lengthscales: np.ndarray
 
 
-def _inducing() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("inducing", INDUCING)
+def _load(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("inducing", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -35,10 +34,12 @@ def _inducing() -> ModuleType:
     return module
 
 
+inducing = _load(Path(__file__).parents[1] / "src" / "gpclf" / "inducing" / "__init__.py")
+
+
 def start(X: np.ndarray, count: int, seed: int) -> Start:
     """k-means centres and the median distance, drawn as `GPClassifier` draws them."""
     rng = np.random.default_rng(np.random.RandomState(seed).randint(2**31 - 1))
-    inducing = _inducing()
     Z = inducing.choose(X, count, rng)
     return Start(Z, np.full(X.shape[1], inducing.median_distance(X, rng)))
 

@@ -8,19 +8,19 @@ import pytest
 import cases
 from gpclf.data import ArrayStream
 from gpclf.gaussian import Natural, moments
-from gpclf.inference import FitError, fit, hyper, make_plan
+from gpclf.inference import hyper, make_plan
 from gpclf.inference.hyper import Theta, dual_bound, improve
 from gpclf.inference.lbfgs import Memory
 from gpclf.inference.loop import compile_ahead
 from gpclf.inference.natural import begin, climb, peak, slope, stochastic_step, visit_all
 from gpclf.inference.sites import definite, gradient, survey, visit, with_features, with_prior
 from gpclf.inference.sites import held as held_sum
-from gpclf.inference.stochastic import FIRST_RATE, natural_rate, settled
 from gpclf.inputs import Exact
 from gpclf.kernels import RBF
 from gpclf.likelihoods import Sites
-from gpclf.model import Model, one_per_function, prepare
+from gpclf.model import Model, prepare
 from gpclf.precision import cast
+from problems import POINTS, ROWS, problem
 
 ALL = pytest.mark.parametrize("name", sorted(cases.LIKELIHOODS))
 # one kernel for all functions, and for some likelihoods one for each
@@ -29,31 +29,12 @@ SHARED = pytest.mark.parametrize(
     [(name, True) for name in sorted(cases.LIKELIHOODS)]
     + [(name, False) for name in ("Logit", "Softmax", "RobustMax", "LogisticSoftmax")],
 )
-ROWS, POINTS = 60, 9
 
 
 @pytest.fixture(autouse=True)
 def _x64():
     with jax.enable_x64(True):
         yield
-
-
-def _problem(name, *, shared=True, rows=ROWS, dtype=np.float64, seed=0):
-    """Rows of overlapping clusters, a model with Z not at the rows, and their stream."""
-    likelihood, n_classes = cases.LIKELIHOODS[name]
-    rng = np.random.default_rng(seed)
-    y = np.arange(rows) % n_classes
-    X = rng.normal(size=(rows, 3)) + 1.5 * rng.normal(size=(n_classes, 3))[y]
-    Z = rng.normal(size=(POINTS, 3))
-    kernel = RBF([1.0, 1.5, 2.0], 2.0)
-    n_latent = likelihood.n_latent(n_classes)
-    if not shared:
-        kernel, Z = one_per_function((kernel, Z), n_latent)
-        Z = Z + 0.1 * rng.normal(size=Z.shape)  # each function its own
-    model = cast(Model(kernel, likelihood, Exact(), shared=shared), jnp.float64)
-    weight = rng.uniform(0.5, 2.0, rows)
-    stream = ArrayStream(X.astype(dtype), y.astype(np.int32), weight.astype(dtype))
-    return Theta(model, jnp.asarray(Z)), stream, n_latent
 
 
 def _settled(theta, stream, n_latent, steps=200):
@@ -70,7 +51,7 @@ def _settled(theta, stream, n_latent, steps=200):
 
 @SHARED
 def test_chunked_equals_whole(name, shared):
-    theta, stream, n_latent = _problem(name, shared=shared)
+    theta, stream, n_latent = problem(name, shared=shared)
     prepared, settled = _settled(theta, stream, n_latent, steps=2)
     whole = visit_all(prepared, settled.q, stream.whole(ROWS), keep_sites=False)
     parts = visit_all(prepared, settled.q, stream.whole(25), keep_sites=False)  # 15 rows fill up
@@ -84,7 +65,7 @@ def test_chunked_equals_whole(name, shared):
 
 @pytest.mark.parametrize("shared", [True, False])
 def test_features_that_are_kept_change_nothing(shared):
-    theta, stream, n_latent = _problem("RobustMax", shared=shared)
+    theta, stream, n_latent = problem("RobustMax", shared=shared)
     prepared, settled = _settled(theta, stream, n_latent, steps=2)
     m, _ = moments(settled.q)
     (chunk,) = stream.whole(ROWS)
@@ -104,7 +85,7 @@ def test_features_that_are_kept_change_nothing(shared):
 
 @ALL
 def test_batches_are_unbiased(name):
-    theta, stream, n_latent = _problem(name)
+    theta, stream, n_latent = problem(name)
     prepared, settled = _settled(theta, stream, n_latent, steps=2)
     m, _ = moments(settled.q)
     whole = visit_all(prepared, settled.q, stream.whole(ROWS), keep_sites=False)
@@ -118,7 +99,7 @@ def test_batches_are_unbiased(name):
 
 @SHARED
 def test_full_batch_steps_never_lower_the_elbo_and_end_at_a_fixed_point(name, shared):
-    theta, stream, n_latent = _problem(name, shared=shared)
+    theta, stream, n_latent = problem(name, shared=shared)
     seen = []
     prepared, _ = prepare(*theta, 1e-9)
     q = Natural.standard(n_latent, POINTS)
@@ -138,7 +119,7 @@ def test_full_batch_steps_never_lower_the_elbo_and_end_at_a_fixed_point(name, sh
 
 @pytest.mark.parametrize("name", ["Logit", "Softmax", "LogisticSoftmax"])
 def test_the_slope_along_a_step_equals_a_finite_difference(name):
-    theta, stream, n_latent = _problem(name)
+    theta, stream, n_latent = problem(name)
     prepared, settled = _settled(theta, stream, n_latent, steps=1)
     q = settled.q
 
@@ -160,7 +141,7 @@ def test_a_parabola_peaks_where_its_slope_is_zero():
 
 @pytest.mark.parametrize("name", sorted(cases.COORDINATE_ASCENT))
 def test_full_closed_form_steps_are_coordinate_ascent(name):
-    theta, stream, n_latent = _problem(name)
+    theta, stream, n_latent = problem(name)
     prepared, _ = prepare(*theta, 1e-9)
     q, before = Natural.standard(n_latent, POINTS), -np.inf
     for _ in range(15):
@@ -172,7 +153,7 @@ def test_full_closed_form_steps_are_coordinate_ascent(name):
 
 @SHARED
 def test_held_sites_make_up_q_and_the_dual_bound_is_its_elbo(name, shared):
-    theta, stream, n_latent = _problem(name, shared=shared)
+    theta, stream, n_latent = problem(name, shared=shared)
     _, settled = _settled(theta, stream, n_latent, steps=4)
     chunks = list(stream.whole(ROWS))
     elbo, _, q = dual_bound(theta, settled.held, chunks, 1e-9)
@@ -182,7 +163,7 @@ def test_held_sites_make_up_q_and_the_dual_bound_is_its_elbo(name, shared):
 
 @SHARED
 def test_the_gradient_of_the_dual_bound_equals_finite_differences(name, shared):
-    theta, stream, n_latent = _problem(name, shared=shared)
+    theta, stream, n_latent = problem(name, shared=shared)
     _, settled = _settled(theta, stream, n_latent, steps=2)  # not settled: q moves with θ
     chunks = list(stream.whole(25))
     sites = [
@@ -207,7 +188,7 @@ def test_the_gradient_of_the_dual_bound_equals_finite_differences(name, shared):
 
 @pytest.mark.parametrize("shared", [True, False])
 def test_what_was_compiled_ahead_is_not_compiled_again(shared, traces):
-    theta, stream, n_latent = _problem("Softmax", shared=shared, rows=53)  # a shape of its own
+    theta, stream, n_latent = problem("Softmax", shared=shared, rows=53)  # a shape of its own
     theta, chunks = jax.device_put(theta), list(stream.whole(53))
     plan = make_plan(
         53, n_latent, POINTS, optimizer="lbfgs", max_epochs=2, batch_size="auto", tolerance=1e-4,
@@ -234,7 +215,7 @@ def test_what_was_compiled_ahead_is_not_compiled_again(shared, traces):
 
 @SHARED
 def test_hyper_parameters_climb_the_bound_and_the_prior(name, shared):
-    theta, stream, n_latent = _problem(name, shared=shared)
+    theta, stream, n_latent = problem(name, shared=shared)
     _, settled = _settled(theta, stream, n_latent, steps=4)
     chunks = list(stream.whole(ROWS))
     seen = []
@@ -256,7 +237,7 @@ def test_hyper_parameters_climb_the_bound_and_the_prior(name, shared):
 
 
 def test_where_no_row_counts_adam_follows_the_prior_alone():
-    theta, stream, n_latent = _problem("Logit")
+    theta, stream, n_latent = problem("Logit")
     chunk = stream.blank(ROWS)
     before = theta.model.kernel
     theta = jax.device_put(theta)
@@ -273,7 +254,7 @@ def test_where_no_row_counts_adam_follows_the_prior_alone():
 
 @SHARED
 def test_the_gradient_by_q_holds_the_same_sums_as_the_sites(name, shared):
-    theta, stream, n_latent = _problem(name, shared=shared)
+    theta, stream, n_latent = problem(name, shared=shared)
     prepared, settled = _settled(theta, stream, n_latent, steps=2)
     chunk = next(stream.whole(ROWS))
     m, _ = moments(settled.q)
@@ -287,7 +268,7 @@ def test_the_gradient_by_q_holds_the_same_sums_as_the_sites(name, shared):
 @ALL
 def test_sparse_with_every_row_equals_the_full_process(name):
     """An independent full GP, unwhitened: iterate f's Gaussian under the sites to convergence."""
-    theta, stream, n_latent = _problem(name, rows=24)
+    theta, stream, n_latent = problem(name, rows=24)
     theta = Theta(theta.model, jnp.asarray(stream.X))
     _, settled = _settled(theta, stream, n_latent)
     likelihood, kernel = theta.model.likelihood, theta.model.kernel
@@ -312,7 +293,7 @@ def test_sparse_with_every_row_equals_the_full_process(name):
 
 def _lopsided():
     """robust-max, nine rows of ten in one class, a large variance: raw sites are no Gaussian."""
-    theta, stream, n_latent = _problem("RobustMax", rows=200)
+    theta, stream, n_latent = problem("RobustMax", rows=200)
     y = np.where(np.arange(200) % 10 == 0, stream.y, 0).astype(np.int32)
     model = Model(RBF([1.0, 1.5, 2.0], 500.0), theta.model.likelihood, Exact(), shared=True)
     prepared, _ = prepare(cast(model, jnp.float64), theta.Z, 1e-9)
@@ -352,55 +333,6 @@ def test_a_round_on_other_rows_starts_from_the_better_of_q_and_the_prior():
             np.testing.assert_allclose(made, own, rtol=1e-9, atol=1e-9)  # they make up q
 
 
-def test_a_sample_stands_for_all_rows():
-    """Its weights add up to all rows', and its sums are theirs on average."""
-    rng = np.random.default_rng(0)
-    weight = rng.uniform(0.5, 2.0, 400)
-    stream = ArrayStream(rng.normal(size=(400, 2)), np.zeros(400, int), weight)
-    assert stream.sample(400, rng) is stream
-    samples = [stream.sample(100, rng) for _ in range(400)]
-    for sample in samples:
-        assert sample.n_rows == 100
-        np.testing.assert_allclose(sample.weight.sum(), weight.sum())
-    sums = np.array([sample.weight @ sample.X for sample in samples])
-    spread = sums.std(axis=0) / np.sqrt(len(samples))
-    assert np.all(np.abs(sums.mean(axis=0) - weight @ stream.X) < 4 * spread)
-
-
-def test_a_fit_is_not_settled_by_the_luck_of_one_epoch():
-    """Two epochs alike by chance do not end a climb; a plateau does, whatever its noise."""
-    climbing = [0.0, 5.0, 5.0, 5.0, 12.0, 12.0, 16.0, 16.0, 22.0, 22.0]
-    plateau = [3.0, 2.0, 3.1, 2.2, 2.9, 3.0, 2.1, 2.9, 2.3, 3.1]
-    assert not any(settled(climbing[:n], 0.1) for n in range(len(climbing) + 1))
-    assert settled(plateau, 0.1)
-    assert not settled(plateau[:9], 0.1)
-    assert not settled(plateau, 0.1, 10)  # epochs that saw few of the classes: more must agree
-    assert settled(plateau * 2, 0.1, 10)
-
-
-def test_a_batch_counts_no_more_than_its_share_of_what_was_seen():
-    assert natural_rate(0.0, 0.0) == FIRST_RATE
-    assert natural_rate(0.0, 8.0) == pytest.approx(1 / 8)
-    for seen in (0.0, 8.0):
-        rates = [natural_rate(float(step), seen) for step in range(100)]
-        assert np.all(np.diff(rates) < 0)
-
-
-@pytest.mark.parametrize("optimizer", ["lbfgs", None])
-def test_where_rows_are_many_most_steps_see_some_and_the_end_is_the_same(monkeypatch, optimizer):
-    theta, stream, n_latent = _problem("Softmax")
-    plan = make_plan(
-        ROWS, n_latent, POINTS, optimizer=optimizer, max_epochs="auto", batch_size="auto",
-        tolerance=1e-9, dtype=np.dtype(np.float64),
-    )  # fmt: skip
-    plain = fit(*theta, stream, n_latent, plan, np.random.default_rng(0))
-    monkeypatch.setattr("gpclf.inference.loop.MANY_ROWS", 40)
-    few_first = fit(*theta, stream, n_latent, plan, np.random.default_rng(0))
-    assert "some rows" in few_first.history["stage"]
-    assert "some rows" not in plain.history["stage"]
-    np.testing.assert_allclose(few_first.elbo, plain.elbo, rtol=1e-3)
-
-
 def test_a_stochastic_step_is_positive_definite_whatever_the_sites():
     rng = np.random.default_rng(0)
     for lowest in [-20.0, 0.0] * 10:
@@ -411,29 +343,3 @@ def test_a_stochastic_step_is_positive_definite_whatever_the_sites():
         for rate in (0.01, 0.3, 1.0):
             step = stochastic_step(q, target, rate, Sites(tau, tau))
             assert np.linalg.eigvalsh(step.precision[0]).min() > 0
-
-
-@pytest.mark.parametrize("optimizer", ["lbfgs", "adam", None])
-def test_the_loop_raises_the_bound_and_says_why_it_stopped(optimizer):
-    theta, stream, n_latent = _problem("Softmax", dtype=np.float32)
-    plan = make_plan(
-        ROWS, n_latent, POINTS, optimizer=optimizer, max_epochs=5, batch_size="auto",
-        tolerance=1e-6, dtype=np.dtype(np.float32),
-    )  # fmt: skip
-    result = fit(*theta, stream, n_latent, plan, np.random.default_rng(0))
-    elbo = result.history["elbo"]
-    assert elbo[-1] > elbo[0]
-    assert np.all(np.diff(result.history["seconds"]) >= 0)
-    assert "hyper-parameters: " in result.stopped
-    assert "posterior: " in result.stopped
-
-
-def test_numbers_that_are_no_numbers_end_in_one_sentence():
-    theta, stream, n_latent = _problem("Logit")
-    theta = Theta(theta.model, theta.Z.at[0, 0].set(jnp.nan))
-    plan = make_plan(
-        ROWS, n_latent, POINTS, optimizer=None, max_epochs=3, batch_size="auto",
-        tolerance=1e-6, dtype=np.dtype(np.float64),
-    )  # fmt: skip
-    with pytest.raises(FitError, match="not a number"):
-        fit(*theta, stream, n_latent, plan, np.random.default_rng(0))

@@ -286,6 +286,9 @@ def test_the_tilt_is_a_fixed_point(draw):
         mu, nu = jnp.clip(mu, -30, 30), jnp.minimum(nu, 100.0)
         a = jax.jit(tilt)(mu, nu)
         np.testing.assert_allclose(a, jax.nn.softmax(mu + 0.5 * (1 - 2 * a) * nu), atol=1e-4)
+        rows = jax.jit(jax.vmap(tilt, in_axes=(0, None)))(jnp.stack([mu, mu[::-1]]), nu)
+        np.testing.assert_allclose(rows[0], a, rtol=1e-6, atol=1e-12)
+        np.testing.assert_allclose(rows[1], jax.jit(tilt)(mu[::-1], nu), rtol=1e-6, atol=1e-12)
 
 
 @given(draw=GRID)

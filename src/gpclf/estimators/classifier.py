@@ -228,9 +228,9 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
             count: Any = self.n_inducing
             if count == "auto":
                 count = inducing.auto_count(len(X), X.shape[1], len(classes))
-            if count is not None and count < len(X):  # else the distinct rows are still to be found
-                compile_ahead(model_for(1.0), count, stream, n_latent, plan_for(count))
             with one_thread():  # XLA compiles on another core
+                if count is not None and count < len(X):  # else Z is still to be counted
+                    compile_ahead(model_for(1.0), count, stream, n_latent, plan_for(count))
                 Z = inducing.choose(X, count, rng, scaling.forward)
                 model = model_for(inducing.median_distance(X, rng, scaling.forward))
             theta, start = (model, Z if model.shared else np.stack([Z] * n_latent)), None

@@ -9,6 +9,7 @@ and its gradient exactly, about 4C + 5 products of size N·M².
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -25,6 +26,7 @@ from gpclf.inference.sites import Survey, gradient, held, survey, with_features,
 from gpclf.inputs import Features
 from gpclf.likelihoods.base import RowBound, Sites
 from gpclf.model import Model, Prepared, prepare, prepare_pullback
+from gpclf.precision import double_precision
 
 LOG_REACH = 9.0  # every logarithm stays within this distance of where a round began
 
@@ -66,36 +68,41 @@ def dual_bound(
 class Programs:
     """The programs of the dual bound for chunks of one shape, compiled beside other work.
 
-    XLA works outside Python's lock. A thread runs the programs on zeros: first the one that steps
-    on q need, then the others. Python waits for it before it ends, because XLA cannot be left in
-    the middle.
+    XLA works outside Python's lock. One thread runs on zeros what steps on q need, another what
+    follows them. Python waits for both before it ends, because XLA cannot be left in the middle.
     """
 
     def __init__(self, prepared: Prepared, chunk: Chunk, n_latent: int):
-        self.survey = threading.Event()  # that one is there
-        self._thread = threading.Thread(target=self._compile, args=(prepared, chunk, n_latent))
-        self._thread.start()
-
-    def _compile(self, prepared: Prepared, chunk: Chunk, n_latent: int) -> None:
         M, rows, dtype = prepared.Z.shape[-2], len(chunk.weight), chunk.X.dtype
-        q = Natural.standard(n_latent, M)
-        sites = Sites(*np.zeros((2, rows, n_latent), dtype))
         own = () if prepared.model.shared else (n_latent,)
-        by_features: Any = (np.zeros((*own, rows, M), dtype), np.zeros((*own, rows), dtype))
-        with jax.enable_x64(True):
-            try:
-                chunk = with_features(prepared, chunk)
-                survey(prepared, moments(q)[0], chunk)
-            finally:
-                self.survey.set()
-            held(prepared, sites, chunk)
-            by_prepared = gradient(prepared, Features(*by_features), q, sites, chunk)
+        features: Any = (np.zeros((*own, rows, M), dtype), np.zeros((*own, rows), dtype))
+        features = Features(*jax.device_put(features))
+        seen = replace(chunk, features=features)
+        sites = Sites(*np.zeros((2, rows, n_latent), dtype))
+        q = Natural.standard(n_latent, M)
+
+        def step() -> None:
+            with_features(prepared, chunk)
+            survey(prepared, moments(q)[0], seen)
+
+        def follow() -> None:
+            by_prepared = gradient(prepared, features, q, sites, seen)
             prepare_pullback(prepared, by_prepared)
+            held(prepared, sites, seen)
             _log_prior(prepared.model)
+
+        self._threads = [threading.Thread(target=double_precision(work)) for work in (step, follow)]
+        for thread in self._threads:
+            thread.start()
+
+    def wait_for_steps(self) -> None:
+        """Until those of steps on q are there."""
+        self._threads[0].join()
 
     def wait(self) -> None:
         """Until all are there."""
-        self._thread.join()
+        for thread in self._threads:
+            thread.join()
 
 
 _programs: dict[Any, Programs] = forgotten_with_programs({})

@@ -24,9 +24,12 @@ from gpclf.model import Model, Prepared, prepare
 
 # Hyper-parameters see so many rows for so many evaluations of the dual bound, and the last ones for
 # the rest. Coarse to fine: the first evaluations gain the most, and few rows tell them the way.
-STAGES = ((2048, 15), (8192, None))
+# Last, the steps on q for such new rows.
+STAGES = ((2048, 15, 5), (8192, None, 15))
 ROUND = 6  # evaluations between two refreshes of the sites
-FIRST_STEPS, STEPS = 15, 3  # on q, for new rows and for each refresh
+STEPS = 3  # on q, for each refresh
+LOOK_STEPS = 6  # on q, where all rows are seen between two stages
+SOME_STEPS = 15  # on q, for the rows that are seen before many
 KEPT_FLOATS = 2**25  # of features, for the steps on all rows: 128 MB in float32
 
 
@@ -41,16 +44,17 @@ class Result(NamedTuple):
     jitter: float
 
 
-def _rounds(evaluations: int, n_rows: int) -> Iterator[tuple[int, int]]:
-    """Rows and evaluations, round by round; small data go without the coarse ones."""
-    for rows, wanted in STAGES:
+def _rounds(evaluations: int, n_rows: int) -> Iterator[tuple[int, int, int]]:
+    """Rows, evaluations and steps, round by round; small data go without the coarse ones."""
+    for rows, wanted, steps in STAGES:
         if wanted is not None and 2 * rows >= n_rows:
             continue
         left = evaluations if wanted is None else min(wanted, evaluations)
         evaluations -= left
         while left > 0:
-            yield rows, min(ROUND, left)
+            yield rows, min(ROUND, left), steps
             left -= ROUND
+            steps = STEPS
 
 
 def _by_lbfgs(
@@ -65,16 +69,21 @@ def _by_lbfgs(
     done, before, stopped = 0, -np.inf, "evaluation limit"
     memory, programs = Memory(), None
     seen, chunks, held, rate, total = 0, [], [], 1.0, 0.0
-    for n_rows, evaluations in _rounds(plan.evaluations, stream.n_rows):
+    for n_rows, evaluations, steps in _rounds(plan.evaluations, stream.n_rows):
         new = n_rows != seen
         prepared, _ = prepare(*theta, plan.jitter)
+        if new and seen and plan.full_batch and n_rows < stream.n_rows <= MANY_ROWS:
+            # a good classifier early, and a better start for the rows that follow
+            look = (stream, plan, log, theta, "all rows")
+            share = done / plan.evaluations
+            q = _over(prepared, q, *look, new=False, max_steps=LOOK_STEPS, rate=1.0, share=share).q
         if new:  # other rows, other sites
             whole_chunks = max(1, n_rows // plan.chunk_rows)  # no work on rows that only fill up
             rows = stream.sample(whole_chunks * plan.chunk_rows, rng)
             chunks = list(rows.whole(plan.chunk_rows))
             total = float(rows.weight.sum())
             programs = compiled_beside(prepared, chunks[0], len(q.linear))
-            programs.survey.wait()
+            programs.wait_for_steps()
         share = done / plan.evaluations
         kept = [with_features(prepared, chunk) for chunk in chunks]
         if new:
@@ -84,7 +93,7 @@ def _by_lbfgs(
             prepared,
             q,
             lambda k=kept: k,
-            max_steps=FIRST_STEPS if new else STEPS,
+            max_steps=steps,
             tolerance=plan.tolerance * total,
             slack=_slack(plan, total),
             rate=rate,
@@ -137,6 +146,7 @@ def _over(
     new: bool,
     max_steps: int,
     rate: float,
+    share: float = 1.0,
 ) -> Climbed:
     """Full-batch steps on all rows of a stream, from q or, if it is `new`, from what is better."""
     total = float(stream.weight.sum())
@@ -157,7 +167,7 @@ def _over(
         tolerance=plan.tolerance * total,
         slack=_slack(plan, total),
         rate=rate,
-        on_step=lambda elbo, q: log.note(stage, elbo / total, 1.0, theta, q),
+        on_step=lambda elbo, q: log.note(stage, elbo / total, share, theta, q),
     )
 
 
@@ -210,7 +220,7 @@ def _fit(model, Z, stream, n_latent, plan, rng, report, start, began) -> Result:
         rate, common = 1.0, (plan, log, theta)
         if stream.n_rows > MANY_ROWS:  # most steps on some of them; then few are enough
             part = stream.sample(MANY_ROWS // 4, rng)
-            steps, stage = FIRST_STEPS, "some rows"
+            steps, stage = SOME_STEPS, "some rows"
             q = _over(prepared, q, part, *common, stage, new=new, max_steps=steps, rate=rate).q
             rate, new = 0.5, False  # a full step mostly fails, for the price of a pass
         steps, stage = plan.max_epochs, "all rows"

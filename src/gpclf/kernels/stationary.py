@@ -3,6 +3,7 @@
 from abc import abstractmethod
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Real
 
@@ -62,8 +63,8 @@ class Stationary(Scaled):
     def _squared_distances(
         self, X: Real[Array, "N D"], Y: Real[Array, "M D"]
     ) -> Float[Array, "N M"]:
-        """By one product, about the mean of Y so that little cancels."""
-        centre = jnp.mean(Y, axis=0)
+        """By one product, about the mean of Y so that little cancels; nothing depends on it."""
+        centre = jax.lax.stop_gradient(jnp.mean(Y, axis=0))
         X, Y = self.scaled(X - centre), self.scaled(Y - centre)
         squared = jnp.sum(X**2, 1)[:, None] + jnp.sum(Y**2, 1)[None, :] - 2 * X @ Y.T
         return jnp.maximum(squared, 0.0)

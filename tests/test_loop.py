@@ -1,0 +1,113 @@
+"""The loop: what a fit does when, and why it stops."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from gpclf.data import ArrayStream
+from gpclf.inference import FitError, fit, make_plan
+from gpclf.inference.hyper import Theta
+from gpclf.inference.stochastic import FIRST_RATE, natural_rate, settled
+from problems import POINTS, ROWS, problem
+
+
+@pytest.fixture(autouse=True)
+def _x64():
+    with jax.enable_x64(True):
+        yield
+
+
+def test_a_sample_stands_for_all_rows():
+    """Its weights add up to all rows', and its sums are theirs on average."""
+    rng = np.random.default_rng(0)
+    weight = rng.uniform(0.5, 2.0, 400)
+    stream = ArrayStream(rng.normal(size=(400, 2)), np.zeros(400, int), weight)
+    assert stream.sample(400, rng) is stream
+    samples = [stream.sample(100, rng) for _ in range(400)]
+    for sample in samples:
+        assert sample.n_rows == 100
+        np.testing.assert_allclose(sample.weight.sum(), weight.sum())
+    sums = np.array([sample.weight @ sample.X for sample in samples])
+    spread = sums.std(axis=0) / np.sqrt(len(samples))
+    assert np.all(np.abs(sums.mean(axis=0) - weight @ stream.X) < 4 * spread)
+
+
+def test_a_fit_is_not_settled_by_the_luck_of_one_epoch():
+    """Two epochs alike by chance do not end a climb; a plateau does, whatever its noise."""
+    climbing = [0.0, 5.0, 5.0, 5.0, 12.0, 12.0, 16.0, 16.0, 22.0, 22.0]
+    plateau = [3.0, 2.0, 3.1, 2.2, 2.9, 3.0, 2.1, 2.9, 2.3, 3.1]
+    assert not any(settled(climbing[:n], 0.1) for n in range(len(climbing) + 1))
+    assert settled(plateau, 0.1)
+    assert not settled(plateau[:9], 0.1)
+    assert not settled(plateau, 0.1, 10)  # epochs that saw few of the classes: more must agree
+    assert settled(plateau * 2, 0.1, 10)
+
+
+def test_a_batch_counts_no_more_than_its_share_of_what_was_seen():
+    assert natural_rate(0.0, 0.0) == FIRST_RATE
+    assert natural_rate(0.0, 8.0) == pytest.approx(1 / 8)
+    for seen in (0.0, 8.0):
+        rates = [natural_rate(float(step), seen) for step in range(100)]
+        assert np.all(np.diff(rates) < 0)
+
+
+@pytest.mark.parametrize("optimizer", ["lbfgs", None])
+def test_where_rows_are_many_most_steps_see_some_and_the_end_is_the_same(monkeypatch, optimizer):
+    theta, stream, n_latent = problem("Softmax")
+    plan = make_plan(
+        ROWS, n_latent, POINTS, optimizer=optimizer, max_epochs="auto", batch_size="auto",
+        tolerance=1e-9, dtype=np.dtype(np.float64),
+    )  # fmt: skip
+    plain = fit(*theta, stream, n_latent, plan, np.random.default_rng(0))
+    monkeypatch.setattr("gpclf.inference.loop.MANY_ROWS", 40)
+    few_first = fit(*theta, stream, n_latent, plan, np.random.default_rng(0))
+    assert "some rows" in few_first.history["stage"]
+    assert "some rows" not in plain.history["stage"]
+    np.testing.assert_allclose(few_first.elbo, plain.elbo, rtol=1e-3)
+
+
+def test_between_two_stages_all_rows_are_seen_unless_steps_are_stochastic(monkeypatch):
+    theta, stream, n_latent = problem("Softmax", rows=600)
+    stages = {}
+    for batch_size in ("auto", 30):
+        plan = make_plan(
+            600, n_latent, POINTS, optimizer="lbfgs", max_epochs=12, batch_size=batch_size,
+            tolerance=1e-9, dtype=np.dtype(np.float64),
+        )  # fmt: skip
+        monkeypatch.setattr("gpclf.inference.loop.STAGES", ((50, 6, 5), (200, None, 15)))
+        plan = plan._replace(chunk_rows=50)
+        result = fit(*theta, stream, n_latent, plan, np.random.default_rng(0))
+        changes = itertools.groupby(result.history["stage"])
+        stages[batch_size] = [stage for stage, _ in changes]
+    learning = ["posterior", "hyper-parameters"]
+    assert stages["auto"] == [*learning, "all rows", *learning, "all rows"]
+    assert stages[30] == [*learning, *learning, "epochs"]
+
+
+@pytest.mark.parametrize("optimizer", ["lbfgs", "adam", None])
+def test_the_loop_raises_the_bound_and_says_why_it_stopped(optimizer):
+    theta, stream, n_latent = problem("Softmax", dtype=np.float32)
+    plan = make_plan(
+        ROWS, n_latent, POINTS, optimizer=optimizer, max_epochs=5, batch_size="auto",
+        tolerance=1e-6, dtype=np.dtype(np.float32),
+    )  # fmt: skip
+    result = fit(*theta, stream, n_latent, plan, np.random.default_rng(0))
+    elbo = result.history["elbo"]
+    assert elbo[-1] > elbo[0]
+    assert np.all(np.diff(result.history["seconds"]) >= 0)
+    assert "hyper-parameters: " in result.stopped
+    assert "posterior: " in result.stopped
+
+
+def test_numbers_that_are_no_numbers_end_in_one_sentence():
+    theta, stream, n_latent = problem("Logit")
+    theta = Theta(theta.model, theta.Z.at[0, 0].set(jnp.nan))
+    plan = make_plan(
+        ROWS, n_latent, POINTS, optimizer=None, max_epochs=3, batch_size="auto",
+        tolerance=1e-6, dtype=np.dtype(np.float64),
+    )  # fmt: skip
+    with pytest.raises(FitError, match="not a number"):
+        fit(*theta, stream, n_latent, plan, np.random.default_rng(0))

@@ -60,7 +60,7 @@ def of_gpclf(name: str, options: argparse.Namespace) -> dict:
     from gpclf import GPClassifier
 
     race, X = race_of(name, options)
-    classifier = GPClassifier(n_inducing=N_INDUCING, max_epochs=10, random_state=0)
+    classifier = GPClassifier(kernel="rbf", n_inducing=N_INDUCING, max_epochs=10, random_state=0)
     classifier.fit(race.X_train[:4000], race.y_train[:4000])
     return measure(classifier.predict_proba, X, [ROWS])
 

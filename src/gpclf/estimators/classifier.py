@@ -28,6 +28,7 @@ from gpclf.posterior import freeze
 from gpclf.precision import cast, double_precision, row_dtype
 from gpclf.prediction import latent_marginals, log_probabilities
 
+DEFAULT_KERNEL = "matern52"
 FLOATS = (np.float64, np.float32)  # rows of other types become the first
 
 
@@ -62,7 +63,7 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
         "logit-pg", "probit". For any number: "softmax", "softmax-gumbel", "logistic-softmax",
         "logistic-softmax-augmented", "step", "noisy-probit", "noisy-logit", "robust-max".
     kernel : None, a name or a Kernel
-        None: RBF, with a lengthscale per feature; where rows are few, a prior keeps these alike.
+        None: Matérn-5/2, a lengthscale per feature; where rows are few, a prior keeps these alike.
         Names combine with + and *: "rbf + matern52".
     n_inducing : "auto", int or None
         Inducing points. "auto": min(N, 400, 50·D, 20 + 4√N), times √(10/C) above 10 classes.
@@ -216,7 +217,7 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
             )
 
         def model_for(distance: float) -> Model:
-            kernel = kernel_from("rbf" if self.kernel is None else self.kernel)
+            kernel = kernel_from(DEFAULT_KERNEL if self.kernel is None else self.kernel)
             kernel = kernel.started(distance, X.shape[1])
             if not self.share_kernel:
                 kernel = one_per_function(kernel, n_latent)

@@ -62,6 +62,10 @@ bench-race: bench-setup ## seconds to the best rival's NLL on six sets, the two 
 bench-race-all: bench-setup ## the same against all five rivals
 	$(RACE) --rivals all
 
+bench-large: bench-setup ## seconds to the rivals' NLL after 180 s, on 581,012 and 1,712,467 rows
+	$(BIN)/python benchmarks/large.py \
+	  --gpflow-python $(VENV)-gpflow/bin/python --gpytorch-python $(VENV)-gpytorch/bin/python
+
 bench-compare: $(VENV)/.dev ## NLL and calibration beside boosting, forest, logistic regression
 	$(BIN)/python benchmarks/compare.py
 
@@ -82,13 +86,21 @@ bench-quick: $(VENV)/.dev ## under three minutes, no rivals: before and after a 
 	-$(BIN)/python benchmarks/step.py --quick
 	-$(BIN)/python benchmarks/accuracy.py --sets magic statlog-landsat waveform-noise --seeds 0
 
+$(VENV)-docs/.done: pyproject.toml
+	$(PYTHON) -m venv $(VENV)-docs
+	$(VENV)-docs/bin/pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	@touch $@
+
+docs: $(VENV)-docs/.done ## build the documentation, strictly, into build/site; its code runs in `make test`
+	$(VENV)-docs/bin/mkdocs build --strict --quiet
+
 format: $(VENV)/.dev ## rewrite the code in the house format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean: ## remove the environments and build products
-	rm -rf $(VENV) $(VENV)-gpflow $(VENV)-gpytorch build dist .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-gpflow $(VENV)-gpytorch $(VENV)-docs build dist .pytest_cache .ruff_cache
 
-.PHONY: help demo check test test-slow format clean bench-setup bench-accuracy bench-likelihoods \
-	bench-classes bench-race bench-race-all bench-compare bench-step bench-prediction bench-cold \
+.PHONY: help demo check test test-slow docs format clean bench-setup bench-accuracy bench-likelihoods \
+	bench-classes bench-race bench-race-all bench-large bench-compare bench-step bench-prediction bench-cold \
 	bench-scaling bench-quick

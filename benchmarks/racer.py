@@ -62,11 +62,10 @@ class Race:
         if not math.isfinite(loss):
             raise RaceOver(f"blew up: the loss is not finite at step {self.steps}")
         steps, seconds = self._tested
-        if (
-            self.steps - steps >= STEPS_PER_TEST
-            or self.seconds - seconds >= SECONDS_PER_TEST
-            or self.seconds > self.options.limit
-        ):
+        many = self.steps - steps >= STEPS_PER_TEST
+        since = self.seconds - seconds
+        due = (many or since >= SECONDS_PER_TEST) and since >= self.options.every
+        if due or self.seconds > self.options.limit:
             self.test(log_probabilities)
 
     def test(self, log_probabilities: Predict) -> None:
@@ -100,6 +99,7 @@ def compete(
     parser.add_argument("--seed", type=int, default=0, help="of the split and of the fit")
     parser.add_argument("--n-inducing", type=count_or_auto, default=200)
     parser.add_argument("--limit", type=float, default=math.inf, help="seconds, as counted")
+    parser.add_argument("--every", type=float, default=0.0, help="seconds between tests, at least")
     if methods:
         parser.add_argument("--method", choices=methods, default=methods[0])
     race = Race(parser.parse_args())

@@ -5,6 +5,7 @@ from pathlib import Path
 _CACHE = Path(__file__).parent.parent / ".pytest_cache" / "jax"
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(_CACHE))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.05")
+os.environ.setdefault("SCIPY_ARRAY_API", "1")  # else scikit-learn leaves out one of its checks
 
 import jax  # noqa: E402
 import pytest  # noqa: E402

@@ -18,6 +18,17 @@ def _code(page):
     return re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(), flags=re.S)
 
 
+@pytest.mark.parametrize(
+    "page", ["index", "uncertainty", "tables", "saving", "big-data", "layers", "../README"]
+)
+def test_the_code_of_a_page_runs(page):
+    scope: dict = {"__name__": page}
+    blocks = _code(f"{page}.md")
+    assert blocks
+    for block in blocks:
+        exec(block, scope)
+
+
 @pytest.fixture(scope="module")
 def guide():
     scope: dict = {"__name__": "guide"}

@@ -1,22 +1,27 @@
 """The estimator as a user meets it: good data, bad data, and JAX left as it was."""
 
 import copy
-import os
 import pickle
 import subprocess
 import sys
 
 import jax.numpy as jnp
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
+import skops.io
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris, make_moons
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from gpclf import GPClassifier
 from gpclf.inference import stochastic
-from gpclf.kernels import RBF, Linear
-from gpclf.likelihoods import NAMES, LogisticSoftmax, NoisyProbit, RobustMax, Step
+from gpclf.kernels import RBF
+from gpclf.likelihoods import NAMES
 
 QUICK = {"n_inducing": 15, "max_epochs": 8, "random_state": 0}
 
@@ -197,39 +202,6 @@ def test_a_fitted_classifier_can_be_copied_pickled_and_cloned(fitted, iris):
     assert not hasattr(clone(fitted), "classes_")
 
 
-def test_a_saved_classifier_predicts_the_same(iris, tmp_path):
-    X, y = iris
-    frame = pd.DataFrame(X, columns=list("abcd"))
-    labels = np.array(["setosa", "versicolor", "virginica"])[y]
-    clf = GPClassifier(kernel=RBF() + Linear(), **QUICK).fit(frame, labels)
-    clf.save(tmp_path / "model.gpclf")
-    other = GPClassifier.load(tmp_path / "model.gpclf")
-    assert np.array_equal(other.predict_proba(frame), clf.predict_proba(frame))
-    assert np.array_equal(other.classes_, clf.classes_)
-    assert list(other.feature_names_in_) == list("abcd")
-    assert repr(other.kernel_) == repr(clf.kernel_)
-    assert other.get_params()["max_epochs"] == QUICK["max_epochs"]
-    assert os.listdir(tmp_path) == ["model.gpclf"]
-
-
-@pytest.mark.parametrize(
-    "likelihood",
-    [NoisyProbit(0.1), Step(0.1, learn=False), RobustMax(), LogisticSoftmax(integration="taylor")],
-    ids=lambda likelihood: type(likelihood).__name__,
-)
-def test_a_likelihood_is_saved_with_what_it_learned_and_was_told(iris, likelihood, tmp_path):
-    clf = GPClassifier(likelihood, **QUICK).fit(*iris)
-    clf.save(tmp_path / "model.gpclf")
-    other = GPClassifier.load(tmp_path / "model.gpclf")
-    assert np.array_equal(other.predict_proba(iris[0]), clf.predict_proba(iris[0]))
-    if isinstance(likelihood, LogisticSoftmax):
-        assert other.likelihood_.integration == "taylor"
-    else:
-        assert other.likelihood_.delta == clf.likelihood_.delta
-        learned = clf.likelihood_.delta != pytest.approx(likelihood.delta, rel=1e-6)
-        assert learned == isinstance(likelihood, NoisyProbit)
-
-
 def test_robust_max_converges_where_natural_gradients_are_known_to_fail():
     """Digits, 100 inducing points, batches of 256, rate 0.1: there GPflow gives NaN."""
     X, y = load_digits(return_X_y=True)
@@ -257,19 +229,6 @@ def test_no_class_is_lost(likelihood, optimizer):
     ).fit(X, y)
     recalled = np.array([np.mean(clf.predict(X[y == k]) == k) for k in range(10)])
     assert np.all(recalled > 0.8), recalled
-
-
-def test_what_is_no_model_file_gets_one_sentence(fitted, tmp_path):
-    path = tmp_path / "model.gpclf"
-    fitted.save(path)
-    content = path.read_bytes()
-    for broken in (content[: len(content) // 2], b"", b"\x80\x04pickle", content[:100]):
-        path.write_bytes(broken)
-        with pytest.raises(ValueError, match="damaged or no model file"):
-            GPClassifier.load(path)
-    path.write_bytes(content.replace(b'\\"format\\": 2', b'\\"format\\": 9'))
-    with pytest.raises(ValueError, match="has format 9, but this version of gpclf reads 2"):
-        GPClassifier.load(path)
 
 
 def test_jax_is_left_as_it_was(fitted):
@@ -392,3 +351,74 @@ def test_what_is_not_built_yet_says_so():
         GPClassifier().fit(X6, Y6, X_std=0.1)
     with pytest.raises(ValueError, match="Every row of class 1 has weight 0"):
         GPClassifier().fit(X6, Y6, sample_weight=[1, 0, 1, 0, 1, 0])
+
+
+def test_the_bound_increases_with_training(moons):
+    start = GPClassifier(n_inducing=15, optimizer=None, random_state=0).fit(*moons)
+    assert GPClassifier(**QUICK).fit(*moons).elbo_ > start.elbo_
+
+
+def test_random_starts_do_not_change_the_classes(iris):
+    X, y = iris
+    predictions = [
+        GPClassifier(n_inducing=15, max_epochs=20, random_state=seed).fit(X, y).predict(X)
+        for seed in range(3)
+    ]
+    for other in predictions[1:]:
+        assert np.mean(other == predictions[0]) > 0.97
+
+
+def test_many_classes():
+    rng = np.random.default_rng(0)
+    y = np.arange(240) % 12
+    X = 6 * rng.normal(size=(12, 3))[y] + rng.normal(size=(240, 3))
+    clf = GPClassifier(n_inducing=40, max_epochs=8, random_state=0).fit(X, y)
+    assert clf.predict_proba(X).shape == (240, 12)
+    assert clf.score(X, y) > 0.9
+
+
+def test_read_only_and_mapped_rows_are_as_good_as_others(fitted, iris, tmp_path):
+    X, y = iris
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    locked = X.copy()
+    locked.flags.writeable = False
+    for rows in (mapped, locked):
+        clf = GPClassifier(**QUICK).fit(rows, y)
+        assert np.array_equal(clf.predict_proba(rows), fitted.predict_proba(X))
+
+
+def test_searches_pipelines_and_scores_in_several_processes(moons):
+    X, y = moons
+    pipeline = make_pipeline(StandardScaler(), GPClassifier(**QUICK))
+    search = GridSearchCV(
+        pipeline, {"gpclassifier__kernel": ["rbf", "matern32"]}, cv=2, n_jobs=2, error_score="raise"
+    )
+    assert search.fit(X, y).best_score_ > 0.8
+    assert cross_val_score(GPClassifier(**QUICK), X, y, cv=2, n_jobs=2).mean() > 0.8
+
+
+def test_weights_are_routed_through_a_pipeline(moons):
+    X, y = moons
+    weight = np.where(y == 0, 1.0, 20.0)
+    with config_context(enable_metadata_routing=True):
+        classifier = GPClassifier(**QUICK).set_fit_request(sample_weight=True, X_std=True)
+        routed = make_pipeline(classifier).fit(X, y, sample_weight=weight)
+    alone = GPClassifier(**QUICK).fit(X, y, weight)
+    assert np.array_equal(routed.predict_proba(X), alone.predict_proba(X))
+
+
+def test_skops_and_joblib_keep_a_classifier(fitted, iris, tmp_path):
+    X, _ = iris
+    whole = fitted.predict_proba(X)
+    joblib.dump(fitted, tmp_path / "model.joblib")
+    assert np.array_equal(joblib.load(tmp_path / "model.joblib").predict_proba(X), whole)
+    content = skops.io.dumps(fitted)
+    other = skops.io.loads(content, trusted=skops.io.get_untrusted_types(data=content))
+    assert np.array_equal(other.predict_proba(X), whole)
+
+
+def test_it_shows_itself_in_a_notebook(fitted):
+    page = fitted._repr_html_()
+    assert "GPClassifier" in page
+    assert "n_inducing" in page

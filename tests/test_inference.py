@@ -12,7 +12,15 @@ from gpclf.inference import hyper, make_plan
 from gpclf.inference.hyper import Theta, dual_bound, improve
 from gpclf.inference.lbfgs import Memory
 from gpclf.inference.loop import compile_ahead
-from gpclf.inference.natural import begin, climb, peak, slope, stochastic_step, visit_all
+from gpclf.inference.natural import (
+    begin,
+    climb,
+    peak,
+    slope,
+    stochastic_step,
+    visit_all,
+    weakened,
+)
 from gpclf.inference.sites import definite, gradient, survey, visit, with_features, with_prior
 from gpclf.inference.sites import held as held_sum
 from gpclf.inputs import Exact
@@ -343,3 +351,14 @@ def test_a_stochastic_step_is_positive_definite_whatever_the_sites():
         for rate in (0.01, 0.3, 1.0):
             step = stochastic_step(q, target, rate, Sites(tau, tau))
             assert np.linalg.eigvalsh(step.precision[0]).min() > 0
+
+
+def test_what_is_weakened_lies_between_the_prior_and_itself():
+    theta, stream, n_latent = problem("Logit")
+    q = _settled(theta, stream, n_latent)[1].q
+    prior = Natural.standard(n_latent, POINTS)
+    for share, expected in ((0.0, prior), (1.0, q)):
+        for made, own in zip(weakened(q, share), expected, strict=True):
+            np.testing.assert_allclose(made, own)
+    less = weakened(q, 0.1)
+    assert np.linalg.eigvalsh(q.precision[0] - less.precision[0]).min() > -1e-9

@@ -90,6 +90,15 @@ def from_parts(description: dict[str, Any], arrays: dict[str, np.ndarray]) -> Po
     return Posterior(prepared, q, find_roots(prepared, q, dtype), dtype)
 
 
+def thawed(posterior: Posterior) -> tuple[Theta, Natural]:
+    """What a fit can go on from: the reverse of `freeze`."""
+    eye = np.eye(posterior.q.mean.shape[1])
+    precision = np.stack([np.linalg.inv(eye + excess) for excess in posterior.q.excess])
+    precision = 0.5 * (precision + np.swapaxes(precision, 1, 2))
+    linear = np.einsum("cij,cj->ci", precision, posterior.q.mean)
+    return Theta(posterior.prepared.model, posterior.prepared.Z), Natural(linear, precision)
+
+
 @double_precision
 def freeze(theta: Theta, q: Natural, jitter: float, row_dtype: Any) -> Posterior:
     """The posterior of the parameters and the q that a fit ended with."""

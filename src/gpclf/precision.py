@@ -1,8 +1,9 @@
 """Which numbers are double and which single precision.
 
-Algebra on M×M matrices runs in float64; work on rows (B×M) runs in float32, or in float64 by
-option. JAX needs its 64-bit mode for that. We never switch it on globally: `double_precision`
-scopes it to our own calls, so a user's JAX code before and after sees its own defaults.
+Algebra on M×M matrices runs in float64; work on rows (B×M) runs in float32, or in float64 where
+they are few or by option. JAX needs its 64-bit mode for that. We never switch it on globally:
+`double_precision` scopes it to our own calls, so a user's JAX code before and after sees its own
+defaults.
 """
 
 from collections.abc import Callable
@@ -17,7 +18,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
 
-Precision = Literal["mixed", "double"]
+Precision = Literal["auto", "mixed", "double"]
+FEW_ROWS = 1000  # whose work takes no time worth saving
 
 
 def double_precision(function: Callable[P, R]) -> Callable[P, R]:
@@ -31,9 +33,10 @@ def double_precision(function: Callable[P, R]) -> Callable[P, R]:
     return scoped
 
 
-def row_dtype(precision: Precision) -> np.dtype:
-    """The type of the numbers in work that grows with the rows."""
-    return np.dtype(np.float64 if precision == "double" else np.float32)
+def row_dtype(precision: Precision, n_rows: int) -> np.dtype:
+    """The type of the numbers in work that grows with the rows; "auto": double for few of them."""
+    double = precision == "double" or (precision == "auto" and n_rows <= FEW_ROWS)
+    return np.dtype(np.float64 if double else np.float32)
 
 
 def cast(tree: T, dtype: Any) -> T:

@@ -7,6 +7,8 @@ so that after the first calls nothing is compiled again.
 import weakref
 from collections import deque
 from collections.abc import Callable
+from functools import cache
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -17,8 +19,11 @@ from jaxtyping import Array, Float
 from gpclf.compilation import compiled_once, program
 from gpclf.posterior import Posterior
 from gpclf.precision import cast, double_precision
+from gpclf.quadrature import graded
 
 FEW, MANY = 32, 2048
+DRAWS = 1024  # of several functions at once, by a Sobol sequence: always the same ones
+ROWS_AT_ONCE = 64  # whose draws fit in the cache
 AHEAD = 2  # chunks that are computed while an earlier one is copied
 BLOCKS = 8  # of columns of a triangular matrix: 9/16 of the products are left
 NARROWEST = 100  # columns of all functions together, below which a product is slow
@@ -117,3 +122,59 @@ def log_probabilities(posterior: Posterior, X: np.ndarray) -> np.ndarray:
     """log p(class | row), latent variance integrated out: (N, K); each row's exp sums to one."""
     (logs,) = _in_chunks(_log_probabilities_program, posterior, X)
     return logs - np.logaddexp.reduce(logs, axis=1, keepdims=True)
+
+
+class Spread(NamedTuple):
+    """How far the probabilities p(k | f) of each row vary with f, under the posterior."""
+
+    std: Float[Array | np.ndarray, "B K"]  # of each probability
+    information: Float[Array | np.ndarray, "B"]  # H[E p] − E H[p] in nats, never negative
+
+
+@cache
+def _normal_draws(n_latent: int) -> np.ndarray:
+    from scipy.special import ndtri
+    from scipy.stats import qmc  # slow to import
+
+    return ndtri(qmc.Sobol(n_latent, rng=np.random.default_rng(0)).random(DRAWS))
+
+
+def _spread(posterior: Posterior, draws: Float[Array, "S C"], X: Rows) -> Spread:
+    likelihood, n_latent = posterior.likelihood, draws.shape[1]
+    classes = jnp.arange(max(2, n_latent))
+
+    def of_row(marginals: tuple[Float[Array, "C"], Float[Array, "C"]]) -> Spread:
+        mu, nu = marginals
+        if n_latent == 1:
+            f, weight = graded(mu[0], nu[0])
+            f, weight = f[:, None], weight / jnp.sum(weight)
+        else:
+            f = mu + jnp.sqrt(nu) * draws
+            weight = jnp.full(DRAWS, 1 / DRAWS, f.dtype)
+        logs = jax.vmap(lambda f: jax.vmap(lambda y: likelihood.log_prob(y, f))(classes))(f)
+        logs = jax.nn.log_softmax(logs, axis=1)  # rounding, and rules that end somewhere
+        p = jnp.exp(logs)
+        mean = weight @ p
+        std = jnp.sqrt(weight @ (p - mean) ** 2)
+        noise = -weight @ jnp.sum(p * jnp.maximum(logs, -1e4), axis=1)
+        total = -jnp.sum(jax.scipy.special.xlogy(mean, mean))
+        return Spread(std, jnp.maximum(total - noise, 0.0))
+
+    return jax.lax.map(of_row, _marginals(posterior, X), batch_size=ROWS_AT_ONCE)
+
+
+_spread_program = program(_spread, options=None)
+
+
+@compiled_once
+@double_precision
+def spread(posterior: Posterior, X: np.ndarray) -> Spread:
+    """How far each row's probabilities vary under the posterior.
+
+    With one function by a rule of 64 nodes, with several by 1,024 points of a Sobol sequence.
+    """
+    draws = np.zeros((1, 1))  # stand for one function
+    if posterior.n_latent > 1:
+        draws = _normal_draws(posterior.n_latent)
+    draws = jax.device_put(draws.astype(posterior.row_dtype))
+    return Spread(*_in_chunks(lambda p, X: _spread_program(p, draws, X), posterior, X))

@@ -2,11 +2,13 @@
 
 A file names classes from a fixed list and holds numbers and words, so opening one from a stranger
 runs nothing of theirs. It is written beside its name and moved there: the old file or the new one,
-never half of one.
+never half of one. A checksum of all its bytes tells one that was altered since.
 """
 
+import hashlib
 import json
 import os
+import re
 import tempfile
 from dataclasses import fields
 from pathlib import Path
@@ -15,14 +17,18 @@ from typing import Any
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
+from safetensors.numpy import load as from_bytes
 from safetensors.numpy import save as to_bytes
 
 from gpclf import inputs, kernels, likelihoods
 from gpclf.gaussian import Moments
 from gpclf.model import Model, Prepared
 
-FORMAT = 2
+FORMAT = 3
+NO_CHECKSUM = b"0" * 64  # stands for it while it is computed
+CHECKSUM = re.compile(rb'"sha256":"([0-9a-f]{64})"')
+MOST_DAMAGE = (KeyError, IndexError, TypeError, AttributeError, RecursionError, UnicodeError)
 _MODULES = (kernels, likelihoods, inputs)
 CLASSES = {name: getattr(module, name) for module in _MODULES for name in module.__all__}
 CLASSES |= {"Moments": Moments, "Model": Model, "Prepared": Prepared}
@@ -63,12 +69,17 @@ def restore(description: Any, arrays: dict[str, np.ndarray]) -> Any:
 def write(path: str | os.PathLike, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
     """Header and arrays as one file, there completely or not at all."""
     target = Path(path)
-    metadata = {"gpclf": json.dumps({"format": FORMAT, **header})}
+    metadata = {
+        "gpclf": json.dumps({"format": FORMAT, **header}),
+        "sha256": NO_CHECKSUM.decode(),
+    }
     content = to_bytes(arrays, metadata=metadata)
+    first, last = _place(content)
+    checksum = hashlib.sha256(content).hexdigest().encode()
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(content)
+            file.write(content[:first] + checksum + content[last:])
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
@@ -77,20 +88,31 @@ def write(path: str | os.PathLike, header: dict[str, Any], arrays: dict[str, np.
         raise
 
 
+def _place(content: bytes) -> tuple[int, int]:
+    """Where the checksum stands, or an empty place if there is none."""
+    found = CHECKSUM.search(content)
+    return (0, 0) if found is None else found.span(1)
+
+
 def read(path: str | os.PathLike) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The header and arrays of a model file, or one sentence about why it is none."""
+    content = Path(path).read_bytes()
+    first, last = _place(content)
+    if first == last:
+        raise ValueError(f"{path} is damaged or no model file of gpclf.")
+    plain = content[:first] + NO_CHECKSUM + content[last:]
+    if hashlib.sha256(plain).hexdigest().encode() != content[first:last]:
+        raise ValueError(f"{path} is damaged: its checksum is that of another content.")
     try:
-        with safe_open(path, framework="numpy") as file:
-            metadata = file.metadata() or {}
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except SafetensorError as error:
-        raise ValueError(f"{path} is damaged or no model file ({error}).") from None
-    if "gpclf" not in metadata:
-        raise ValueError(f"{path} is not a model file of gpclf.")
-    header = json.loads(metadata["gpclf"])
-    if header.get("format") != FORMAT:
+        length = int.from_bytes(content[:8], "little")
+        header = json.loads(json.loads(content[8 : 8 + length])["__metadata__"]["gpclf"])
+        arrays = from_bytes(content)
+        written = header["format"]
+    except (SafetensorError, ValueError, *MOST_DAMAGE) as error:
+        raise ValueError(f"{path} is no model file of gpclf ({error}).") from None
+    if written != FORMAT:
         raise ValueError(
-            f"{path} has format {header.get('format')}, but this version of gpclf reads {FORMAT}: "
-            "install the version that wrote it."
+            f"{path} has format {written}, but this version of gpclf reads {FORMAT}: install the "
+            "version that wrote it."
         )
     return header, arrays

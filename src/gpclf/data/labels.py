@@ -10,8 +10,8 @@ from gpclf.data.scaling import blocks
 
 def refuse_missing(y: Any) -> None:
     """One sentence that names the first row without a label."""
-    if isinstance(y, np.ndarray) and y.dtype.kind in "biuUS":
-        return  # types that have no missing value
+    if y is None or (isinstance(y, np.ndarray) and y.dtype.kind in "biuUS"):
+        return  # scikit-learn has a word on the first, the others have no missing value
     values = np.asarray(y, dtype=object).ravel()
     missing = np.array([value is None or value != value for value in values], dtype=bool)
     if missing.any():
@@ -21,8 +21,11 @@ def refuse_missing(y: Any) -> None:
         )
 
 
-def encode(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The sorted classes, and each label's index in them; one sentence for labels we cannot use."""
+def encode(y: np.ndarray, known: Any = None) -> tuple[np.ndarray, np.ndarray]:
+    """The sorted classes, and each label's index in them; one sentence for labels we cannot use.
+
+    `known`: the classes, of which y need not have all.
+    """
     if y.dtype == object:
         kinds = sorted({type(value).__name__ for value in y})
         if len(kinds) > 1:
@@ -31,6 +34,14 @@ def encode(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     classes = np.unique(np.concatenate([np.unique(y[block]) for block in blocks(len(y))]))
     many = 2 * len(classes) > len(y)  # scikit-learn has a word on that
     check_classification_targets(y if many else np.repeat(classes, 2))
+    if known is not None:
+        known = np.unique(known)
+        strange = np.setdiff1d(classes, known)
+        if len(strange):
+            raise ValueError(
+                f"y has label {strange[0]}, which is not among the classes named first."
+            )
+        classes = known
     if len(classes) < 2:
         raise ValueError(
             f"y has 1 class only ({classes[0]}); a classifier needs rows of at least 2 classes."

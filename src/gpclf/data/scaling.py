@@ -2,6 +2,9 @@
 
 A column without spread (all its values equal, up to rounding) becomes 0. Any finite column will
 do: sums are taken in units of the largest entry, so that neither 1e300 nor 1e-300 overflows.
+
+A column of more than two levels becomes one column per level, 1 where a row has it; together they
+have variance 1, as a number has. A row with a level that is not known is as the average row there.
 """
 
 from collections.abc import Iterator
@@ -17,28 +20,75 @@ def blocks(n_rows: int) -> Iterator[slice]:
     return (slice(first, first + BLOCK_ROWS) for first in range(0, n_rows, BLOCK_ROWS))
 
 
+def widths(levels: np.ndarray) -> np.ndarray:
+    """How many columns each feature becomes, from its number of levels (0: numbers)."""
+    return np.where(levels > 2, levels, 1)
+
+
+def _wide(X: np.ndarray, levels: np.ndarray) -> np.ndarray:
+    """X with a column for each level; X itself where no feature has more than two."""
+    if not np.any(levels > 2):
+        return X
+    parts = []
+    for column, count in zip(X.T, levels, strict=True):
+        part = column[:, None]
+        if count > 2:
+            part = np.where(np.isnan(part), np.nan, part == np.arange(count))
+        parts.append(part)
+    return np.concatenate(parts, axis=1)
+
+
 class Scaling(NamedTuple):
-    """x ↦ (x − centre) / spread, column by column."""
+    """x ↦ (x − centre) / spread, column by column, once levels have columns of their own."""
 
     centre: np.ndarray
     spread: np.ndarray
+    levels: np.ndarray  # of each feature, 0 for numbers
 
     @classmethod
-    def of(cls, X: np.ndarray, weight: np.ndarray) -> "Scaling":
+    def of(cls, X: np.ndarray, weight: np.ndarray, levels: np.ndarray | None = None) -> "Scaling":
         """Of the weighted rows of X, in three passes over blocks: no copy of X is made."""
+        levels = np.zeros(X.shape[1], int) if levels is None else levels
         total = float(weight.sum())
-        unit = np.max([np.max(np.abs(X[b]), axis=0) for b in blocks(len(X))], axis=0)
+
+        def parts() -> Iterator[tuple[np.ndarray, np.ndarray]]:
+            return ((weight[b] / total, _wide(X[b], levels)) for b in blocks(len(X)))
+
+        unit = np.max([np.max(np.abs(rows), axis=0) for _, rows in parts()], axis=0)
         unit = np.where(unit > 0, unit, 1.0).astype(np.float64)
-        centre = sum(weight[b] / total @ (X[b] / unit) for b in blocks(len(X)))
-        squares = (weight[b] / total @ (X[b] / unit - centre) ** 2 for b in blocks(len(X)))
-        spread = np.sqrt(sum(squares))
+        centre = np.sum([share @ (rows / unit) for share, rows in parts()], axis=0)
+        squares = np.sum([share @ (rows / unit - centre) ** 2 for share, rows in parts()], axis=0)
+        variances = [np.full(len(of_one), of_one.sum()) for of_one in _split(squares, levels)]
+        spread = np.sqrt(np.concatenate(variances))
         spread = np.where(spread > 1e-12, spread, np.inf)  # rounding is no spread
-        return cls(centre * unit, spread * unit)
+        return cls(centre * unit, spread * unit, levels)
+
+    @property
+    def width(self) -> int:
+        """How many columns rows have once they are standardised."""
+        return len(self.centre)
 
     def forward(self, X: np.ndarray) -> np.ndarray:
-        """From the user's units."""
-        return (X - self.centre) / self.spread
+        """From the user's units, or places of levels; NaN, a level not known, to the average."""
+        Z = (_wide(X, self.levels) - self.centre) / self.spread
+        return np.where(np.isnan(Z), 0.0, Z) if self.levels.any() else Z
 
     def backward(self, X: np.ndarray) -> np.ndarray:
         """To the user's units; a column without spread comes back as its one value."""
         return self.centre + X * np.where(np.isfinite(self.spread), self.spread, 0.0)
+
+    def by_feature(self, of_columns: np.ndarray) -> np.ndarray:
+        """One number per feature: of levels the mean, each with its part in their variance."""
+        p = self.centre
+        means = []
+        for values, share in zip(
+            _split(of_columns, self.levels), _split(p * (1 - p), self.levels), strict=True
+        ):
+            known = len(values) > 1 and share.sum() > 0
+            means.append(share @ values / share.sum() if known else values.mean())
+        return np.array(means)
+
+
+def _split(of_columns: np.ndarray, levels: np.ndarray) -> list[np.ndarray]:
+    """What belongs to columns, feature by feature."""
+    return np.split(of_columns, np.cumsum(widths(levels))[:-1])

@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -9,48 +10,62 @@ import jax.numpy as jnp
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state, compute_sample_weight
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from gpclf import inducing
 from gpclf.compilation import compiled_once
-from gpclf.data import ArrayStream, Scaling, encode, refuse_missing
-from gpclf.estimators import storage
+from gpclf.data import ArrayStream, Columns, Scaling, encode, refuse_missing
+from gpclf.estimators import knowing, pictures, storage
 from gpclf.estimators.progress import shown
-from gpclf.estimators.validation import check_finite, check_parameters, drawn_classes
-from gpclf.inference.loop import Progress, Result, compile_ahead, fit
+from gpclf.estimators.tables import labelled_table, more_of_table, table
+from gpclf.estimators.validation import check_parameters, drawn_classes
+from gpclf.estimators.watching import (
+    CallbackSupportMixin,
+    callbacks_of,
+    held_out,
+    judging,
+    with_callbacks,
+)
+from gpclf.inference.journal import Progress
+from gpclf.inference.loop import compile_ahead, fit
+from gpclf.inference.online import absorb, grown
 from gpclf.inference.plan import Plan, make_plan
 from gpclf.inputs import Exact
 from gpclf.kernels import kernel_from
 from gpclf.likelihoods import likelihood_from
 from gpclf.linalg import one_thread
-from gpclf.model import Model, one_per_function
-from gpclf.posterior import freeze
+from gpclf.model import Model, one_per_function, prepare
+from gpclf.posterior import Posterior, freeze, thawed
 from gpclf.precision import cast, double_precision, row_dtype
-from gpclf.prediction import latent_marginals, log_probabilities
+from gpclf.prediction import latent_marginals, log_probabilities, spread
 
 DEFAULT_KERNEL = "matern52"
-FLOATS = (np.float64, np.float32)  # rows of other types become the first
+PIECE_ROWS = 2048  # of a piece at once
+CANDIDATES = 2000  # rows of a piece that may become inducing points
 
 
 class Snapshot:
     """A fit in progress, as a `callback` sees it."""
 
-    def __init__(self, line: Progress, classifier: "GPClassifier", jitter: float):
+    def __init__(
+        self,
+        line: Progress,
+        classifier: "GPClassifier",
+        stopped_at: Callable[[Progress], Posterior],
+    ):
         self.stage = line.stage
         self.seconds = line.seconds
         self.elbo = line.elbo
         self._line = line
         self._classifier = classifier
-        self._jitter = jitter
+        self._stopped_at = stopped_at
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """What the classifier would predict if it stopped here."""
-        dtype = row_dtype(self._classifier.precision)
-        posterior = freeze(self._line.theta, self._line.q, self._jitter, dtype)
-        return log_probabilities(posterior, self._classifier._scaling.forward(np.asarray(X)))
+        return log_probabilities(self._stopped_at(self._line), self._classifier._rows(X))
 
 
-class GPClassifier(ClassifierMixin, BaseEstimator):
+class GPClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Gaussian process classifier with inducing points, for two or many classes.
 
     Inputs are standardised inside (mean 0, standard deviation 1 per column), so their units never
@@ -91,8 +106,9 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
         stochastic steps, or None to keep the kernel and inducing points as they start.
     share_kernel : bool
         One kernel and one set of inducing points for all classes, or one of each per class.
-    precision : "mixed" or "double"
-        float32 for work on rows and float64 for matrices, or float64 throughout.
+    precision : "auto", "mixed" or "double"
+        "mixed": float32 for work on rows and float64 for matrices. "double": float64 throughout.
+        "auto": double up to 1,000 rows, mixed above.
     tol : float
         Stop when a step gains less than this, in nats per row.
     callback : None or callable
@@ -105,15 +121,28 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
         Classes drawn at random for each stochastic step, so that its cost does not grow with their
         number: for "logistic-softmax" and "logistic-softmax-augmented" with many classes. None:
         all of them.
+    categorical_features : "from_dtype", None or a list
+        Columns that hold levels instead of numbers: in a frame those of category, string and
+        boolean type; or none; or indices, names or a mask. More than two levels become one column
+        each, of variance 1 together. At prediction a row with a level that training did not have
+        is as the average row there.
+    early_stopping : bool
+        Keep a share of the rows apart, and stop learning the kernel when the log-probabilities of
+        their labels no longer rise.
+    validation_fraction : float
+        That share.
 
     Attributes
     ----------
     classes_ : the class labels, sorted.
-    elbo_ : the evidence lower bound of the training rows at the end.
+    elbo_ : the evidence lower bound of the training rows at the end; of all pieces, each given
+        those before it, after `partial_fit`.
     history_ : dict of arrays "stage", "seconds", "elbo" (per row), one entry a step.
     kernel_, likelihood_ : as fitted, in units of the standardised inputs.
-    inducing_points_ : (M, D), or (C, M, D) if not shared, in the units of X.
+    inducing_points_ : (M, D), or (C, M, D) if not shared, in the units of X; a feature of more than
+        two levels has a column for each.
     relevance_ : how much each feature matters, from the lengthscales; sums to one.
+    n_samples_seen_ : the number of training rows, of all pieces together.
     stopped_ : why the fit ended.
     jitter_ : what was added to the diagonal of k(Z, Z), relative to its mean.
     """
@@ -133,11 +162,14 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
         verbose: Any = 0,
         optimizer: Any = "auto",
         share_kernel: Any = True,
-        precision: Any = "mixed",
+        precision: Any = "auto",
         tol: Any = 1e-4,
         callback: Any = None,
         learning_rate: Any = "auto",
         class_subset: Any = None,
+        categorical_features: Any = "from_dtype",
+        early_stopping: Any = False,
+        validation_fraction: Any = 0.1,
     ):
         self.likelihood = likelihood
         self.kernel = kernel
@@ -157,7 +189,11 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
         self.callback = callback
         self.learning_rate = learning_rate
         self.class_subset = class_subset
+        self.categorical_features = categorical_features
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
 
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None, X_std: Any = None) -> "GPClassifier":
         """Learn from rows X (N, D) and labels y (N,); `sample_weight` counts rows."""
         began = time.perf_counter()
@@ -165,12 +201,52 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
         if X_std is not None:
             raise ValueError("X_std is not available yet: leave it out.")
         refuse_missing(y)
-        X, y = validate_data(
-            self, X, y, dtype=FLOATS, ensure_all_finite=False, ensure_min_samples=2
-        )
-        check_finite(X, getattr(self, "feature_names_in_", None))
+        X, y, columns = labelled_table(self, X, y, self.categorical_features)
         classes, index = encode(y)
-        likelihood = likelihood_from(self.likelihood, len(classes))
+        X, index, weight = self._weighed(X, y, index, sample_weight)
+        empty = np.setdiff1d(np.arange(len(classes)), index)
+        if len(empty):
+            name = classes[empty[0]]
+            raise ValueError(f"Every row of class {name} has weight 0: drop the class from y.")
+        self._learn(X, index, weight, columns, classes, began)
+        return self
+
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> "GPClassifier":
+        """Take in a piece of the data, whose rows are then no longer needed.
+
+        The first call is a fit: it chooses kernel, inducing points, scaling and levels, so let its
+        rows be a fair sample; `classes` lists all labels that will come. Later calls keep those,
+        and take the new rows in by natural steps. When `n_inducing` is "auto" and its rule asks
+        for half as many points again, they are added from the new rows, where the others say least.
+        """
+        began = time.perf_counter()
+        check_parameters(self.get_params(deep=False))
+        first = not hasattr(self, "posterior_")
+        if first and classes is None:
+            raise ValueError("The first call of partial_fit needs classes: all labels to come.")
+        if (
+            not first
+            and classes is not None
+            and not np.array_equal(np.unique(classes), self.classes_)
+        ):
+            raise ValueError("classes differ from those of the first call of partial_fit.")
+        refuse_missing(y)
+        if first:
+            X, y, columns = labelled_table(self, X, y, self.categorical_features)
+        else:
+            X, y, columns = *more_of_table(self, X, y, self._columns), self._columns
+        known, index = encode(y, classes if first else self.classes_)
+        X, index, weight = self._weighed(X, y, index, sample_weight)
+        if first:
+            self._learn(X, index, weight, columns, known, began)
+        else:
+            self._learn_more(X, index, weight)
+        return self
+
+    def _weighed(self, X, y, index, sample_weight) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The rows that count, and how much."""
         weight = np.broadcast_to(np.float64(1), len(index))  # takes no memory
         if sample_weight is not None or self.class_weight is not None:
             weight = _check_sample_weight(
@@ -178,26 +254,26 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
             )
         if self.class_weight is not None:
             weight *= compute_sample_weight(self.class_weight, y)
-        if not np.all(weight > 0):
-            used = weight > 0
-            X, index, weight = X[used], index[used], weight[used]
-            empty = np.setdiff1d(np.arange(len(classes)), index)
-            if len(empty):
-                name = classes[empty[0]]
-                raise ValueError(f"Every row of class {name} has weight 0: drop the class from y.")
-
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
-        self._learn(X, index, weight, classes, likelihood, rng, began)
-        return self
+        if np.all(weight > 0):
+            return X, index, weight
+        used = weight > 0
+        return X[used], index[used], weight[used]
 
     @compiled_once
     @double_precision
-    def _learn(self, X, index, weight, classes, likelihood, rng, began) -> None:
+    def _learn(self, X, index, weight, columns, classes, began) -> None:
         """Build model, inducing points and plan; run the loop; keep what it found."""
-        dtype = row_dtype(self.precision)
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        likelihood = likelihood_from(self.likelihood, len(classes))
+        dtype = row_dtype(self.precision, len(X))
         n_latent = likelihood.n_latent(len(classes))
-        again = self.warm_start and self._fits_on(X, classes, likelihood)
-        scaling = self._scaling if again else Scaling.of(X, weight)
+        apart = None
+        if self.early_stopping:
+            used, validation = held_out(self.validation_fraction, index, rng)
+            apart = X[validation], index[validation], weight[validation]
+            X, index, weight = X[used], index[used], weight[used]
+        again = self.warm_start and self._fits_on(columns, classes, likelihood)
+        scaling = self._scaling if again else Scaling.of(X, weight, columns.counts)
         stream = ArrayStream(X, index, weight, scaling, dtype)
         drawn = drawn_classes(self.class_subset, likelihood, len(classes), self.share_kernel)
 
@@ -218,17 +294,17 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
 
         def model_for(distance: float) -> Model:
             kernel = kernel_from(DEFAULT_KERNEL if self.kernel is None else self.kernel)
-            kernel = kernel.started(distance, X.shape[1])
+            kernel = kernel.started(distance, scaling.width)
             if not self.share_kernel:
                 kernel = one_per_function(kernel, n_latent)
             return cast(Model(kernel, likelihood, Exact(), shared=self.share_kernel), jnp.float64)
 
         if again:
-            theta, start = self._theta, self._q
+            theta, start = thawed(self.posterior_)
         else:
             count: Any = self.n_inducing
             if count == "auto":
-                count = inducing.auto_count(len(X), X.shape[1], len(classes))
+                count = inducing.auto_count(len(X), scaling.width, len(classes))
             with one_thread():  # XLA compiles on another core
                 if count is not None and count < len(X):  # else Z is still to be counted
                     compile_ahead(model_for(1.0), count, stream, n_latent, plan_for(count))
@@ -236,72 +312,139 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
                 model = model_for(inducing.median_distance(X, rng, scaling.forward))
             theta, start = (model, Z if model.shared else np.stack([Z] * n_latent)), None
         plan = plan_for(theta[1].shape[-2])
-        self._scaling = scaling
-        with shown(self.verbose) as draw:
+        self._columns, self._scaling = columns, scaling
 
-            def report(line: Progress) -> None:
+        def stopped_at(line: Progress) -> Posterior:
+            return freeze(line.theta, line.q, plan.jitter, dtype)
+
+        judge = None if apart is None else judging(*apart, scaling, stopped_at)
+
+        def attributes(line: Progress) -> dict[str, Any]:
+            return {"posterior_": stopped_at(line), "classes_": classes}
+
+        with shown(self.verbose) as draw, callbacks_of(self, attributes) as tell:
+
+            def report(line: Progress) -> bool:
                 draw(line)
                 if self.callback is not None:
-                    self.callback(Snapshot(line, self, plan.jitter))
+                    self.callback(Snapshot(line, self, stopped_at))
+                return tell(line)
 
-            result = fit(*theta, stream, n_latent, plan, rng, report, start, began)
-        self._keep(result, classes, dtype)
-
-    def _fits_on(self, X, classes, likelihood) -> bool:
-        """Whether the last fit can be gone on from."""
-        return (
-            hasattr(self, "_theta")
-            and len(self._scaling.centre) == X.shape[1]
-            and np.array_equal(self.classes_, classes)
-            and type(self.likelihood_) is type(likelihood)
-        )
-
-    def _keep(self, result: Result, classes: np.ndarray, dtype: np.dtype) -> None:
-        posterior = freeze(result.theta, result.q, result.jitter, dtype)
-        self._theta, self._q = result.theta, result.q
-        self.posterior_ = posterior
+            result = fit(*theta, stream, n_latent, plan, rng, report, start, began, judge)
         self.classes_ = classes
+        self.n_samples_seen_ = len(X)
         self.elbo_ = result.elbo
         self.history_ = result.history
         self.stopped_ = result.stopped
         self.jitter_ = result.jitter
+        self._keep(freeze(result.theta, result.q, result.jitter, dtype))
+
+    @compiled_once
+    @double_precision
+    def _learn_more(self, X, index, weight) -> None:
+        """Take rows in under the kernel and by the side of the rows before."""
+        dtype = np.dtype(self.posterior_.row_dtype)
+        self.n_samples_seen_ += len(X)
+        theta, q = thawed(self.posterior_)
+        with one_thread():
+            if self.n_inducing == "auto":
+                wanted = inducing.auto_count(
+                    self.n_samples_seen_, self._scaling.width, len(self.classes_)
+                )
+                candidates = self._scaling.forward(X[:CANDIDATES])
+                theta, q = grown(theta, q, candidates, wanted, self.jitter_)
+            prepared, self.jitter_ = prepare(*theta, self.jitter_)
+            stream = ArrayStream(X, index, weight, self._scaling, dtype)
+            rows = min(PIECE_ROWS, 2 ** int(np.ceil(np.log2(len(X)))))  # few lengths to compile for
+            q, bound = absorb(prepared, q, list(stream.whole(rows)), self.tol * float(weight.sum()))
+        self.elbo_ += bound
+        self._keep(freeze(theta, q, self.jitter_, dtype))
+
+    def _fits_on(self, columns: Columns, classes: np.ndarray, likelihood: Any) -> bool:
+        """Whether the last fit can be gone on from."""
+        return (
+            hasattr(self, "posterior_")
+            and self._columns.same(columns)
+            and np.array_equal(self.classes_, classes)
+            and type(self.likelihood_) is type(likelihood)
+        )
+
+    def _keep(self, posterior: Posterior) -> None:
+        self.posterior_ = posterior
         self.kernel_ = posterior.prepared.model.kernel
         self.likelihood_ = posterior.likelihood
         self.inducing_points_ = self._scaling.backward(np.asarray(posterior.prepared.Z))
         self.relevance_ = self._relevance()
 
     def _relevance(self) -> np.ndarray:
-        kernel, n_features = self.kernel_, len(self._scaling.centre)
+        kernel, n_features = self.kernel_, self._scaling.width
         if self.share_kernel:
             raw = kernel.relevance(n_features)
         else:
             count = self.posterior_.n_latent
             own = (jax.tree.map(lambda leaf, c=c: leaf[c], kernel) for c in range(count))
             raw = np.mean([each.relevance(n_features) for each in own], axis=0)
+        raw = self._scaling.by_feature(raw)
         return raw / raw.sum() if raw.sum() > 0 else raw
 
     def _rows(self, X: Any) -> np.ndarray:
+        """X as the kernel sees it."""
+        return self._scaling.forward(table(self, X, self._columns))
+
+    def _checked(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "posterior_")
-        X = validate_data(self, X, dtype=FLOATS, ensure_all_finite=False, reset=False)
-        check_finite(X, getattr(self, "feature_names_in_", None))
-        return self._scaling.forward(X)
+        return self._rows(X)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Logarithms of the class probabilities, accurate where these are tiny: (N, C)."""
-        return log_probabilities(self.posterior_, self._rows(X))
+        rows = self._checked(X)
+        return log_probabilities(self.posterior_, rows)
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities (N, C) in the order of `classes_`, latent variance integrated out."""
-        return np.exp(self.predict_log_proba(X))
+    def predict_proba(self, X: Any, return_std: bool = False) -> Any:
+        """Class probabilities (N, C) in the order of `classes_`, latent variance integrated out.
+
+        With `return_std` also their standard deviations (N, C): how far each probability itself is
+        unknown, for want of rows nearby.
+        """
+        rows = self._checked(X)
+        probabilities = np.exp(log_probabilities(self.posterior_, rows))
+        return (probabilities, spread(self.posterior_, rows).std) if return_std else probabilities
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class of each row."""
-        return self.classes_[np.argmax(self.predict_log_proba(X), axis=1)]
+        likeliest = np.argmax(self.predict_log_proba(X), axis=1)
+        return self.classes_[likeliest]
 
     def latent_mean_and_variance(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of the latent functions: (N,) with one function, else (N, C)."""
-        mean, variance = latent_marginals(self.posterior_, self._rows(X))
+        rows = self._checked(X)
+        mean, variance = latent_marginals(self.posterior_, rows)
         return (mean[:, 0], variance[:, 0]) if mean.shape[1] == 1 else (mean, variance)
+
+    def uncertainty(self, X: Any) -> knowing.Uncertainty:
+        """The entropy of each row's class and its two parts, `data` and `model`, in nats."""
+        rows = self._checked(X)
+        return knowing.uncertainty(self.posterior_, rows)
+
+    def most_uncertain(self, X: Any, k: Any, by: str = "entropy") -> np.ndarray:
+        """The places of the k rows that one knows least about, the least known first.
+
+        By the "entropy" of the predicted class, by what its label would tell about the functions
+        ("bald"), or by the smallest "margin" between the two most probable classes.
+        """
+        rows = self._checked(X)
+        return knowing.most(knowing.scores(self.posterior_, rows, by), k)
+
+    def plot_history(self, axes: Any = None) -> Any:
+        """Draw the bound of the last fit against time; returns the axes."""
+        check_is_fitted(self, "posterior_")
+        return pictures.plot_history(self.history_, axes)
+
+    def plot_relevance(self, axes: Any = None) -> Any:
+        """Draw how much each feature matters; returns the axes."""
+        check_is_fitted(self, "posterior_")
+        names = getattr(self, "feature_names_in_", None)
+        return pictures.plot_relevance(self.relevance_, names, axes)
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the fitted classifier as one file, without pickle: safe to open from a stranger."""

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
-from gpclf.inference.loop import Progress
+from gpclf.inference.journal import Progress
 
 
 @contextmanager

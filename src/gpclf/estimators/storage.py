@@ -8,14 +8,16 @@ from equinox import Module
 
 import gpclf.posterior as posteriors
 from gpclf import storage
-from gpclf.data import Scaling
+from gpclf.data import Columns, Scaling
 
-FITTED = ("elbo_", "stopped_", "jitter_", "n_features_in_")
+FITTED = ("elbo_", "stopped_", "jitter_", "n_features_in_", "n_samples_seen_")
 ARRAYS = ("inducing_points_", "relevance_")
 
 
 def save(classifier: Any, path: str | os.PathLike) -> None:
     """Write what prediction needs, the parameters and a summary of the training."""
+    from gpclf import __version__  # which has the classifier itself
+
     arrays: dict[str, np.ndarray] = {}
     parameters = {
         name: storage.describe(value, arrays)
@@ -24,16 +26,27 @@ def save(classifier: Any, path: str | os.PathLike) -> None:
     }
     names = getattr(classifier, "feature_names_in_", None)
     header = {
+        "version": __version__,
         "parameters": parameters,
         "posterior": posteriors.parts(classifier.posterior_, arrays),
+        "columns": [_listed(levels) for levels in classifier._columns.levels],
         "scaling": [storage.describe(part, arrays) for part in classifier._scaling],
-        "classes": [classifier.classes_.dtype.str, classifier.classes_.tolist()],
+        "classes": _listed(classifier.classes_),
         "feature_names": None if names is None else [str(name) for name in names],
-        "history": {k: [v.dtype.str, v.tolist()] for k, v in classifier.history_.items()},
+        "history": {k: _listed(v) for k, v in classifier.history_.items()},
         "fitted": {name: getattr(classifier, name) for name in FITTED},
         "arrays": {name: storage.describe(getattr(classifier, name), arrays) for name in ARRAYS},
     }
     storage.write(path, header, arrays)
+
+
+def _listed(array: np.ndarray | None) -> list | None:
+    """An array as JSON, of words or numbers."""
+    return None if array is None else [array.dtype.str, array.tolist()]
+
+
+def _array(listed: list | None) -> np.ndarray | None:
+    return None if listed is None else np.array(listed[1], dtype=listed[0])
 
 
 def load(kind: type, path: str | os.PathLike) -> Any:
@@ -44,16 +57,16 @@ def load(kind: type, path: str | os.PathLike) -> Any:
         classifier = kind(**parameters)
         classifier.posterior_ = posteriors.from_parts(header["posterior"], arrays)
         classifier._scaling = Scaling(*(storage.restore(p, arrays) for p in header["scaling"]))
-        dtype, classes = header["classes"]
-        classifier.classes_ = np.array(classes, dtype=dtype)
+        classifier._columns = Columns(tuple(_array(levels) for levels in header["columns"]))
+        classifier.classes_ = _array(header["classes"])
         if header["feature_names"] is not None:
             classifier.feature_names_in_ = np.array(header["feature_names"], dtype=object)
-        classifier.history_ = {k: np.array(v, dtype=d) for k, (d, v) in header["history"].items()}
+        classifier.history_ = {k: _array(v) for k, v in header["history"].items()}
         for name in FITTED:
             setattr(classifier, name, header["fitted"][name])
         for name in ARRAYS:
             setattr(classifier, name, storage.restore(header["arrays"][name], arrays))
-    except (KeyError, TypeError, AttributeError) as error:
+    except storage.MOST_DAMAGE as error:
         raise ValueError(f"{path} is damaged: its header lacks {error}.") from None
     classifier.kernel_ = classifier.posterior_.prepared.model.kernel
     classifier.likelihood_ = classifier.posterior_.likelihood

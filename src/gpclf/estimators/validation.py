@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 
 from gpclf.data import blocks
+from gpclf.data.columns import name_of
 from gpclf.likelihoods.logistic_softmax import LogisticSoftmaxFamily
 
 INFERENCES = ("auto", "natural")
 PLANNED_INFERENCES = ("gradient", "power-ep", "mean-field", "decoupled")
 OPTIMIZERS = ("auto", "lbfgs", "adam", None)
-PRECISIONS = ("mixed", "double")
+PRECISIONS = ("auto", "mixed", "double")
 
 
 def check_parameters(parameters: dict[str, Any]) -> None:
@@ -34,6 +35,9 @@ def check_parameters(parameters: dict[str, Any]) -> None:
     rate = parameters["learning_rate"]
     if rate != "auto" and not (isinstance(rate, Real) and 0 < float(rate) <= 1):
         raise ValueError(f"learning_rate must be above 0 and at most 1 or 'auto', got {rate!r}.")
+    share = parameters["validation_fraction"]
+    if not (isinstance(share, Real) and 0 < float(share) < 1):
+        raise ValueError(f"validation_fraction must be above 0 and below 1, got {share!r}.")
     if not (isinstance(parameters["tol"], Real) and float(parameters["tol"]) > 0):
         raise ValueError(f"tol must be a positive number, got {parameters['tol']!r}.")
 
@@ -69,15 +73,14 @@ def _count(parameters: dict[str, Any], name: str, least: int, also: tuple) -> No
         )
 
 
-def check_finite(X: np.ndarray, names: Any = None) -> None:
-    """Name the first row and column that hold no number."""
-    if all(np.isfinite(X[block]).all() for block in blocks(len(X))):
+def check_finite(X: np.ndarray, names: Any = None, levels: Any = False) -> None:
+    """Name the first row and column that hold no number; columns of `levels` need none."""
+    if all((np.isfinite(X[block]) | levels).all() for block in blocks(len(X))):
         return
-    finite = np.isfinite(X)
+    finite = np.isfinite(X) | levels
     row, column = (int(i) for i in np.argwhere(~finite)[0])
     what = "NaN" if np.isnan(X[row, column]) else "infinity"
-    where = f"column {column}" if names is None else f"column {names[column]!r}"
     raise ValueError(
-        f"Input X contains {what} in row {row}, {where} ({int((~finite).sum())} such entries in "
-        "all): drop or impute them, for example with sklearn.impute.SimpleImputer."
+        f"Input X contains {what} in row {row}, {name_of(column, names)} ({int((~finite).sum())} "
+        "such entries in all): drop or impute them, for example with sklearn.impute.SimpleImputer."
     )

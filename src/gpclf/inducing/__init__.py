@@ -82,9 +82,8 @@ def median_distance(
     """The median distance between distinct rows, of at most `rows` of them; 1 if there are none."""
     if len(X) > rows:
         X = X[rng.choice(len(X), rows, replace=False)]
-    X = forward(X)
+    X = np.unique(forward(X), axis=0)
     from scipy.spatial.distance import pdist  # slow to import
 
     distances = pdist(X)
-    distances = distances[distances > 0]
     return float(np.median(distances)) if len(distances) else 1.0

@@ -1,4 +1,4 @@
-"""The history of a fit, its clock, and how it fails."""
+"""The history of a fit, its clock, whether it should end early, and how it fails."""
 
 import time
 from collections.abc import Callable
@@ -13,6 +13,10 @@ NOT_A_NUMBER = (
     "The ELBO is not a number from the first step on; try fewer inducing points, a larger "
     'lengthscale, or precision="double".'
 )
+
+
+PATIENCE = 3  # scores without a better one
+ENOUGH = "enough, by a callback or on the validation rows"
 
 
 class FitError(ArithmeticError):
@@ -30,21 +34,52 @@ class Progress(NamedTuple):
     q: Natural
 
 
-class Journal:
-    """Keeps the clock and the history, and tells the caller."""
+Report = Callable[[Progress], bool | None]  # True: that is enough
+Judge = Callable[[Progress], float]  # the lower the better
 
-    def __init__(self, report: Callable[[Progress], None], began: float):
+
+class Journal:
+    """Keeps the clock and the history, and tells the caller.
+
+    A `judge` scores what has been learnt so far; after a few scores without a better one it is
+    enough, and the best is kept.
+    """
+
+    def __init__(self, report: Report, began: float, judge: Judge | None = None):
         self.report = report
+        self.judge = judge
         self.began = began
         self.away = 0.0
         self.lines: list[Progress] = []
+        self.enough = False
+        self._best: tuple[Theta, Natural] | None = None
+        self._lowest, self._in_vain = np.inf, 0
 
     def note(self, stage: str, elbo: float, share: float, theta: Theta, q: Natural) -> None:
         now = time.perf_counter()
         line = Progress(stage, now - self.began - self.away, elbo, share, theta, q)
         self.lines.append(line._replace(theta=None, q=None))  # type: ignore[arg-type]
-        self.report(line)
+        self.enough |= bool(self.report(line))
         self.away += time.perf_counter() - now
+
+    def score(self, theta: Theta, q: Natural) -> None:
+        """Have the judge look, if there is one; its time counts."""
+        if self.judge is None:
+            return
+        line = self.lines[-1]._replace(theta=theta, q=q)
+        score = self.judge(line)
+        if score < self._lowest:
+            self._lowest, self._in_vain = score, 0
+            self._best = theta, Natural(np.array(q.linear), np.array(q.precision))
+        else:
+            self._in_vain += 1
+            self.enough |= self._in_vain >= PATIENCE
+
+    def best(self, theta: Theta, q: Natural) -> tuple[Theta, Natural]:
+        """What the judge liked best, or without one what is given; then it starts afresh."""
+        found = (theta, q) if self._best is None else self._best
+        self._best, self._lowest, self._in_vain = None, np.inf, 0
+        return found
 
     def history(self) -> dict[str, np.ndarray]:
         return {

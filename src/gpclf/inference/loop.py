@@ -2,7 +2,7 @@
 
 import itertools
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import jax
@@ -12,9 +12,16 @@ from jaxtyping import Array, Float
 from gpclf.data import ArrayStream, Chunk
 from gpclf.gaussian import Natural
 from gpclf.inference.hyper import Theta, compiled_beside, improve
-from gpclf.inference.journal import NOT_A_NUMBER, FitError, Journal, Progress
+from gpclf.inference.journal import (
+    ENOUGH,
+    NOT_A_NUMBER,
+    FitError,
+    Journal,
+    Judge,
+    Report,
+)
 from gpclf.inference.lbfgs import Memory
-from gpclf.inference.natural import Climbed, begin, climb, made_definite
+from gpclf.inference.natural import Climbed, begin, climb, made_definite, weakened
 from gpclf.inference.plan import MANY_ROWS, Plan
 from gpclf.inference.sites import with_features
 from gpclf.inference.stochastic import run_epochs
@@ -76,7 +83,7 @@ def _by_lbfgs(
             # a good classifier early, and a better start for the rows that follow
             look = (stream, plan, log, theta, "all rows")
             share = done / plan.evaluations
-            q = _over(prepared, q, *look, new=False, max_steps=LOOK_STEPS, rate=1.0, share=share).q
+            q = _over(prepared, q, *look, behind=seen, max_steps=LOOK_STEPS, share=share).q
         if new:  # other rows, other sites
             whole_chunks = max(1, n_rows // plan.chunk_rows)  # no work on rows that only fill up
             rows = stream.sample(whole_chunks * plan.chunk_rows, rng)
@@ -131,7 +138,12 @@ def _by_lbfgs(
             stopped = "converged"
             break
         before = elbo
-    return theta, q, stopped
+        if seen == STAGES[-1][0]:
+            log.score(theta, q)
+        if log.enough:
+            stopped = ENOUGH
+            break
+    return *log.best(theta, q), stopped
 
 
 def _over(
@@ -143,12 +155,12 @@ def _over(
     theta: Theta,
     stage: str,
     *,
-    new: bool,
+    behind: int,
     max_steps: int,
-    rate: float,
+    rate: float = 1.0,
     share: float = 1.0,
 ) -> Climbed:
-    """Full-batch steps on all rows of a stream, from q or, if it is `new`, from what is better."""
+    """Full-batch steps on all rows of a stream, from a q with so many rows `behind` it."""
     total = float(stream.weight.sum())
     kept = None
     if stream.n_rows * theta.Z[..., 0].size <= KEPT_FLOATS:
@@ -157,7 +169,9 @@ def _over(
     def chunks() -> Iterable[Chunk]:
         return stream.whole(plan.chunk_rows) if kept is None else kept
 
-    if new:
+    if behind:
+        q = weakened(q, min(1.0, behind / stream.n_rows))
+    else:
         q, _ = begin(prepared, q, chunks)
     return climb(
         prepared,
@@ -176,11 +190,11 @@ def compile_ahead(
 ) -> None:
     """Begin to compile the programs of a fit whose inducing points are not known yet."""
     if plan.optimizer == "lbfgs":
-        own = () if model.shared else (n_latent,)
-        Z = np.zeros((*own, n_inducing, stream.X.shape[1]))
+        own, rows = () if model.shared else (n_latent,), stream.blank(plan.chunk_rows)
+        Z = np.zeros((*own, n_inducing, rows.X.shape[1]))
         whitening = Whitening(np.zeros((*own, n_inducing, n_inducing)), Z[..., 0])
         blank: Prepared = jax.device_put(Prepared(model, Z, whitening))
-        compiled_beside(blank, stream.blank(plan.chunk_rows), n_latent)
+        compiled_beside(blank, rows, n_latent)
 
 
 def _slack(plan: Plan, total: float) -> float:
@@ -195,40 +209,45 @@ def fit(
     n_latent: int,
     plan: Plan,
     rng: np.random.Generator,
-    report: Callable[[Progress], None] = lambda progress: None,
+    report: Report = lambda progress: None,
     start: Natural | None = None,
     began: float | None = None,
+    judge: Judge | None = None,
 ) -> Result:
     """Fit q, and θ = (model, Z) unless the plan keeps it; `report` hears of every step.
 
-    `began`: when the clock of the history started, if before this call.
+    `began`: when the clock of the history started, if before this call. `judge` scores θ and q
+    now and then, and the θ with the lowest score is kept.
     """
+    log = Journal(report, time.perf_counter() if began is None else began, judge)
     with one_thread():
-        return _fit(model, Z, stream, n_latent, plan, rng, report, start, began)
+        return _fit(model, Z, stream, n_latent, plan, rng, log, start)
 
 
-def _fit(model, Z, stream, n_latent, plan, rng, report, start, began) -> Result:
-    log = Journal(report, time.perf_counter() if began is None else began)
+def _fit(model, Z, stream, n_latent, plan, rng, log, start) -> Result:
     theta: Theta = jax.device_put(Theta(model, Z))  # compiles nothing, unlike jnp.asarray
     q = Natural.standard(n_latent, Z.shape[-2]) if start is None else start
     stopped = "fixed"
     if plan.optimizer == "lbfgs":
         theta, q, stopped = _by_lbfgs(theta, q, stream, plan, rng, log)
+    behind = min(STAGES[-1][0], stream.n_rows) if plan.optimizer == "lbfgs" else 0
     if plan.full_batch:
         prepared, jitter = prepare(*theta, plan.jitter)
-        new = start is None and plan.optimizer is None
+        if plan.optimizer is None and start is not None:
+            behind = stream.n_rows
         rate, common = 1.0, (plan, log, theta)
         if stream.n_rows > MANY_ROWS:  # most steps on some of them; then few are enough
             part = stream.sample(MANY_ROWS // 4, rng)
-            steps, stage = SOME_STEPS, "some rows"
-            q = _over(prepared, q, part, *common, stage, new=new, max_steps=steps, rate=rate).q
-            rate, new = 0.5, False  # a full step mostly fails, for the price of a pass
-        steps, stage = plan.max_epochs, "all rows"
-        climbed = _over(prepared, q, stream, *common, stage, new=new, max_steps=steps, rate=rate)
+            some = (*common, "some rows")
+            q = _over(prepared, q, part, *some, behind=behind, max_steps=SOME_STEPS).q
+            behind, rate = max(behind, part.n_rows), 0.5  # a full step mostly fails, for a pass
+        end = (*common, "all rows")
+        climbed = _over(
+            prepared, q, stream, *end, behind=behind, max_steps=plan.max_epochs, rate=rate
+        )
         q, elbo, why = climbed.q, climbed.elbo, climbed.reason
     else:
-        seen = STAGES[-1][0] if plan.optimizer == "lbfgs" else 0
-        theta, q, elbo, why = run_epochs(theta, q, stream, plan, rng, log, seen)
+        theta, q, elbo, why = run_epochs(theta, q, stream, plan, rng, log, behind)
         jitter = prepare(*theta, plan.jitter)[1]
     if not np.isfinite(elbo):
         raise FitError(NOT_A_NUMBER)

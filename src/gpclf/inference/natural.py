@@ -35,6 +35,15 @@ def stochastic_step(q: Natural, target: Natural, rate: float, sites: Sites) -> N
     return step
 
 
+def weakened(q: Natural, share: float) -> Natural:
+    """q with a share of what it learnt: where the rows behind it had stood for many more.
+
+    Their weights make q as sure as all rows would; on these it is too sure of the wrong thing, and
+    steps from there are long to forget it.
+    """
+    return Natural.standard(*q.linear.shape).towards(q, share)
+
+
 class Visited(NamedTuple):
     """All rows seen under one q."""
 

@@ -8,7 +8,7 @@ from gpclf.data import ArrayStream
 from gpclf.gaussian import Natural, moments
 from gpclf.inference.class_draws import AllClasses, ClassDraws
 from gpclf.inference.hyper import Theta, adam_start, stochastic_hyper_step
-from gpclf.inference.journal import FitError, Journal
+from gpclf.inference.journal import ENOUGH, FitError, Journal
 from gpclf.inference.natural import stochastic_step
 from gpclf.inference.plan import Plan
 from gpclf.inference.sites import visit
@@ -100,7 +100,11 @@ def run_epochs(
         if not np.isfinite(elbo):
             raise FitError(f"epoch {epoch + 1}: the ELBO is not a number.")
         elbos.append(elbo)
+        log.score(classes.widened(theta), q)
+        if log.enough:
+            why = ENOUGH
+            break
         if settled(elbos, plan.tolerance * total, round(WINDOW * classes.factor)):
             why = "converged"
             break
-    return classes.widened(theta), q, elbos[-1], why
+    return *log.best(classes.widened(theta), q), elbos[-1], why

@@ -1,0 +1,81 @@
+"""Who watches a fit: scikit-learn's callbacks, a function of the user's, validation rows."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import train_test_split
+
+from gpclf.data import Scaling
+from gpclf.inference.journal import Judge, Progress
+from gpclf.posterior import Posterior
+from gpclf.prediction import log_probabilities
+
+try:  # from scikit-learn 1.9 on
+    from sklearn.callback import CallbackSupportMixin, with_callbacks  # type: ignore
+except ImportError:
+
+    class CallbackSupportMixin:
+        """Nothing, where scikit-learn has no callbacks."""
+
+    def with_callbacks(method: Any) -> Any:
+        """The method itself."""
+        return method
+
+
+@contextmanager
+def callbacks_of(
+    estimator: Any, attributes: Callable[[Progress], dict[str, Any]]
+) -> Iterator[Callable[[Progress], bool]]:
+    """A function that tells scikit-learn's callbacks of each step, and whether one had enough.
+
+    `attributes` are those of an estimator that would stop at that step.
+    """
+    if not getattr(estimator, "_skl_callbacks", None):
+        yield lambda line: False
+        return
+    context = estimator._init_callback_context(max_subtasks=None)
+    context.call_on_fit_task_begin(estimator=estimator)
+
+    def tell(line: Progress) -> bool:
+        step = context.subcontext(task_name=line.stage)
+        step.call_on_fit_task_begin(estimator=estimator)
+        return step.call_on_fit_task_end(
+            estimator=estimator, reconstruction_attributes=lambda: attributes(line)
+        )
+
+    yield tell
+    context.call_on_fit_task_end(estimator=estimator)
+
+
+def held_out(
+    share: float, index: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """The rows to learn from and those to validate on: a share of each class, where that can be."""
+    seed = int(rng.integers(2**31))
+    rows = np.arange(len(index))
+    counts = np.bincount(index)
+    apart = np.ceil(share * len(index))
+    able = counts[counts > 0].min() >= 2 and apart >= np.count_nonzero(counts)
+    used, validation = train_test_split(
+        rows, test_size=share, random_state=seed, stratify=index if able else None
+    )
+    return np.asarray(used), np.asarray(validation)
+
+
+def judging(
+    X: np.ndarray,
+    index: np.ndarray,
+    weight: np.ndarray,
+    scaling: Scaling,
+    stopped_at: Callable[[Progress], Posterior],
+) -> Judge:
+    """A judge of a fit by the negative log-probability of the labels of rows kept apart."""
+    rows = scaling.forward(X)
+
+    def judge(line: Progress) -> float:
+        logs = log_probabilities(stopped_at(line), rows)
+        return -float(weight @ logs[np.arange(len(rows)), index])
+
+    return judge

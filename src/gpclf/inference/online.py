@@ -1,0 +1,118 @@
+"""Rows that arrive in pieces: each is seen once, and what it told stays as a Gaussian.
+
+The posterior of the rows before is the prior of a piece: q ∝ q_before · Π sites of the new rows,
+found by natural steps. Inducing points that are added later come last in the Cholesky factor that
+whitens: the coordinates of the earlier ones, and what is known of them, stay as they are.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from gpclf.data import Chunk, reduce
+from gpclf.gaussian import Natural, moments
+from gpclf.inference.hyper import Theta
+from gpclf.inference.natural import stochastic_step
+from gpclf.inference.sites import visit, with_features
+from gpclf.likelihoods import Sites
+from gpclf.model import Prepared, prepare
+
+STEPS = 20
+SMALLEST_RATE = 2.0**-6
+GROWTH = 1.5  # points are added when the rule for their number asks for so many times as many
+KNOWN = 0.01  # a row with less than this share of its variance left needs no point
+
+
+def divergence(q: Natural, before: Natural) -> float:
+    """KL(q ‖ before), summed over functions; NaN where one of them is no Gaussian."""
+    total = 0.0
+    m, _ = moments(q)
+    m_before, _ = moments(before)
+    for c in range(len(q.linear)):
+        (own_sign, own), (sign, other) = (np.linalg.slogdet(p.precision[c]) for p in (q, before))
+        if min(own_sign, sign) <= 0:
+            return np.nan
+        size, gap = len(q.linear[c]), m.mean[c] - m_before.mean[c]
+        precision = before.precision[c]
+        trace = np.trace(precision) + np.sum(precision * m.excess[c])
+        total += 0.5 * (trace - size + gap @ precision @ gap + own - other)
+    return float(total)
+
+
+def absorb(
+    prepared: Prepared, before: Natural, chunks: list[Chunk], tolerance: float
+) -> tuple[Natural, float]:
+    """`before` and the rows of the chunks as one Gaussian; the bound of log p(rows | before)."""
+    chunks = [with_features(prepared, chunk) for chunk in chunks]
+
+    def look(q: Natural) -> tuple[float, Natural, Sites]:
+        m, _ = moments(q)
+        sites: list[Sites] = []
+
+        def sums(chunk: Chunk):
+            statistics, own = visit(prepared, m, chunk)
+            sites.append(own)
+            return statistics
+
+        seen = reduce(sums, chunks)
+        target = Natural(before.linear + seen.linear, before.precision + seen.precision)
+        joined = Sites(*(np.concatenate(part) for part in zip(*sites, strict=True)))
+        return float(seen.bound) - divergence(q, before), target, joined
+
+    q, rate = before, 1.0
+    bound, target, sites = look(q)
+    for _ in range(STEPS):
+        ahead = stochastic_step(q, target, rate, sites)
+        there, next_target, next_sites = look(ahead)
+        if not there >= bound:  # also where it is not a number
+            rate /= 2
+            if rate < SMALLEST_RATE:
+                break
+            continue
+        gain, q = there - bound, ahead
+        bound, target, sites = there, next_target, next_sites
+        if gain < tolerance:
+            break
+    return q, bound
+
+
+def new_points(
+    prepared: Prepared, X: Float[np.ndarray, "N D"], count: int
+) -> Float[np.ndarray, "K D"]:
+    """At most `count` rows of X about which the inducing points say least, one after the other.
+
+    Each time the row with the largest variance given all points so far: a pivoted Cholesky
+    factorisation of what is left.
+    """
+    kernel, rows = prepared.model.kernel, jnp.asarray(X)
+    A, diagonal = (np.asarray(part, np.float64) for part in prepared.features(rows))
+    left, chosen, columns = diagonal - np.sum(A**2, axis=1), [], []
+    while len(chosen) < count:
+        pivot = int(np.argmax(left / diagonal))
+        if left[pivot] < KNOWN * diagonal[pivot]:
+            break
+        near = np.asarray(kernel.matrix(rows, rows[pivot : pivot + 1]), np.float64)[:, 0]
+        column = near - A @ A[pivot]
+        column -= sum((c * c[pivot] for c in columns), np.zeros(len(X)))
+        column /= np.sqrt(left[pivot])
+        columns.append(column)
+        chosen.append(pivot)
+        left = np.maximum(left - column**2, 0.0)
+    return X[chosen]
+
+
+def grown(
+    theta: Theta, q: Natural, X: Float[np.ndarray, "N D"], wanted: int, jitter: float
+) -> tuple[Theta, Natural]:
+    """More inducing points, from the rows X, where `wanted` is far above their number."""
+    size = theta.Z.shape[-2]
+    if not theta.model.shared or wanted < GROWTH * size:
+        return theta, q
+    prepared, _ = prepare(*theta, jitter)
+    added = new_points(prepared, X, wanted - size)
+    if not len(added):
+        return theta, q
+    linear = np.pad(q.linear, ((0, 0), (0, len(added))))
+    precision = np.stack([np.eye(size + len(added))] * len(q.linear))
+    precision[:, :size, :size] = q.precision
+    return Theta(theta.model, np.concatenate([theta.Z, added])), Natural(linear, precision)

@@ -1,0 +1,148 @@
+"""Columns of levels: in frames of every kind, in arrays, and when a level is new or missing."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpclf import GPClassifier
+from gpclf.data import Columns, Scaling
+from gpclf.data.columns import chosen
+
+QUICK = {"n_inducing": 15, "max_epochs": 8, "random_state": 0}
+
+
+def _table(rows=120, seed=0):
+    """A number, three kinds of levels, and labels that only the colour decides."""
+    rng = np.random.default_rng(seed)
+    colour = rng.choice(["blue", "green", "red", "yellow"], rows)
+    data = {
+        "size": rng.normal(size=rows),
+        "colour": colour,
+        "large": rng.random(rows) < 0.5,
+        "shape": rng.choice(["disc", "star"], rows),
+    }
+    return data, np.where(np.isin(colour, ["red", "blue"]), "warm", "cold")
+
+
+def _frames(data):
+    pandas = pd.DataFrame(data)
+    return {
+        "pandas": pandas,
+        "pandas category": pandas.astype({"colour": "category", "shape": "category"}),
+        "polars": pl.DataFrame(data),
+        "polars category": pl.DataFrame(data).with_columns(pl.col("colour").cast(pl.Categorical)),
+    }
+
+
+def test_levels_are_found_by_type_and_every_kind_of_frame_gives_the_same():
+    data, y = _table()
+    probabilities = {}
+    for kind, frame in _frames(data).items():
+        clf = GPClassifier(**QUICK).fit(frame, y)
+        assert clf.inducing_points_.shape[1] == 1 + 4 + 1 + 1
+        assert clf.relevance_.shape == (4,)
+        assert np.argmax(clf.relevance_) == 1  # the colour
+        assert clf.score(frame, y) > 0.95
+        probabilities[kind] = clf.predict_proba(frame)
+    for other in probabilities.values():
+        np.testing.assert_array_equal(other, probabilities["pandas"])
+
+
+def test_levels_named_by_index_name_or_mask_are_the_same_columns():
+    data, _ = _table()
+    frame = pd.DataFrame(data)
+    names = list(frame.columns)
+    for wanted in ([1, 3], ["shape", "colour"], [False, True, False, True], np.array([3, 1])):
+        assert chosen(frame, wanted, names) == [1, 3]
+    assert chosen(frame, None, names) == []
+    assert chosen(frame, "from_dtype", names) == [1, 2, 3]
+    assert chosen(frame.to_numpy(), "from_dtype", None) == []
+
+
+@pytest.mark.parametrize(
+    ("wanted", "sentence"),
+    [
+        ("all", 'must be "from_dtype"'),
+        ([4], "names column 4, but X has columns 0 to 3"),
+        ([True, False], "a mask of 2 columns, but X has 4"),
+        (["weight"], "names 'weight', which is no column"),
+        ([[1]], "one entry a column"),
+    ],
+)
+def test_columns_that_do_not_exist_get_one_sentence(wanted, sentence):
+    data, y = _table()
+    with pytest.raises(ValueError, match=sentence):
+        GPClassifier(categorical_features=wanted).fit(pd.DataFrame(data), y)
+
+
+def test_codes_in_an_array_are_levels_if_they_are_declared():
+    data, y = _table()
+    codes = np.unique(data["colour"], return_inverse=True)[1]
+    X = np.c_[data["size"], 10.0 * codes]
+    clf = GPClassifier(**QUICK, categorical_features=[1]).fit(X, y)
+    assert clf.inducing_points_.shape[1] == 5
+    assert clf.score(X, y) > 0.95
+
+
+def test_a_level_that_is_new_is_as_the_average_row():
+    data, y = _table()
+    frame = pd.DataFrame(data)
+    clf = GPClassifier(**QUICK).fit(frame, y)
+    strange = frame.assign(colour="violet")
+    p = clf.predict_proba(strange)
+    assert np.all(np.isfinite(p))
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    assert np.all(clf._rows(strange)[:, 1:5] == 0)
+
+
+def test_missing_and_mixed_levels_and_words_for_numbers_get_one_sentence():
+    data, y = _table()
+    frame = pd.DataFrame(data).astype({"colour": object})
+    for column, row, value, sentence in (
+        ("colour", 3, None, "no value in row 3, column 'colour' .*SimpleImputer"),
+        ("colour", 4, 7, "mixes int and str in column 'colour'"),
+        ("size", 5, np.nan, "NaN in row 5, column 'size'"),
+    ):
+        broken = frame.copy()
+        broken.loc[row, column] = value
+        with pytest.raises(ValueError, match=sentence) as error:
+            GPClassifier(categorical_features=["colour", "large", "shape"]).fit(broken, y)
+        assert "\n" not in str(error.value)
+    with pytest.raises(ValueError, match="column 'shape' that are no numbers"):
+        GPClassifier(categorical_features=["colour"]).fit(frame, y)
+    clf = GPClassifier(**QUICK).fit(pd.DataFrame(data), y)
+    with pytest.raises(ValueError, match="column 'colour', where the training rows had"):
+        clf.predict(pd.DataFrame(data).assign(colour=1))
+
+
+def test_a_frame_without_its_columns_is_refused():
+    data, y = _table()
+    frame = pl.DataFrame(data)
+    clf = GPClassifier(**QUICK).fit(frame, y)
+    with pytest.raises(ValueError, match="feature names should match"):
+        clf.predict(frame.rename({"size": "length"}))
+
+
+@given(seed=st.integers(0, 2**31), rows=st.integers(2, 60), levels=st.integers(1, 6))
+def test_levels_together_have_the_variance_of_one_number(seed, rows, levels):
+    rng = np.random.default_rng(seed)
+    words = np.array(list("abcdef"))[rng.integers(levels, size=rows)]
+    X = np.array([rng.normal(size=rows), words], dtype=object).T
+    columns = Columns.of(X, [1], None)
+    codes = columns.codes(X, None)
+    weight = rng.uniform(0.1, 3.0, rows)
+    found = Scaling.of(codes, weight, columns.counts)
+    scaled = found.forward(codes)
+    assert scaled.shape == (rows, found.width)
+    variance = np.average(scaled**2, axis=0, weights=weight)
+    several = len(np.unique(words)) > 1
+    np.testing.assert_allclose(variance[1:].sum(), 1.0 if several else 0.0, atol=1e-9)
+    np.testing.assert_allclose(np.average(scaled, axis=0, weights=weight), 0, atol=1e-9)
+    same = words[:, None] == words[None, :]
+    distances = np.sum((scaled[:, None, 1:] - scaled[None, :, 1:]) ** 2, axis=2)
+    assert np.array_equal(distances < 1e-12, same)  # levels differ, all by as much
+    if several:
+        np.testing.assert_allclose(distances[~same], distances[~same][0])

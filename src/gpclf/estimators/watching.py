@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import train_test_split
 
 from gpclf.data import Scaling
 from gpclf.inference.journal import Judge, Progress
@@ -53,6 +52,8 @@ def held_out(
     share: float, index: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """The rows to learn from and those to validate on: a share of each class, where that can be."""
+    from sklearn.model_selection import train_test_split  # slow to import
+
     seed = int(rng.integers(2**31))
     rows = np.arange(len(index))
     counts = np.bincount(index)

@@ -8,7 +8,6 @@ from sklearn.datasets import load_iris, make_moons
 
 import cases
 from gpclf import GPClassifier
-from gpclf.likelihoods import NAMES
 
 QUICK = {"n_inducing": 15, "max_epochs": 8, "random_state": 0}
 
@@ -18,7 +17,7 @@ def fitted():
     return GPClassifier(**QUICK).fit(*load_iris(return_X_y=True))
 
 
-@pytest.mark.parametrize("name", sorted(NAMES))
+@pytest.mark.parametrize("name", ["logit", "softmax", "step", "noisy-probit", "robust-max"])
 def test_uncertainty_has_two_parts_that_agree_with_the_probabilities(name):
     X, y = make_moons(80, noise=0.25, random_state=0)
     clf = GPClassifier(name, **QUICK).fit(X, y)

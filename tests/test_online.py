@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_moons
 
-import cases
 from gpclf import GPClassifier
 from gpclf.gaussian import Natural, moments
 from gpclf.inference.natural import climb
@@ -38,7 +37,7 @@ def test_the_divergence_is_zero_at_itself_positive_elsewhere_and_known_from_the_
     assert divergence(one, prior) == pytest.approx(moments(one)[1], rel=1e-10)
 
 
-@pytest.mark.parametrize("name", sorted(cases.LIKELIHOODS))
+@pytest.mark.parametrize("name", ["Logit", "LogitPG", "Softmax", "LogisticSoftmax", "Step"])
 def test_one_piece_after_the_prior_is_a_fit(name):
     theta, stream, n_latent = problem(name)
     prepared, _ = prepare(*theta, 1e-9)

@@ -79,13 +79,12 @@ class Scaling(NamedTuple):
 
     def by_feature(self, of_columns: np.ndarray) -> np.ndarray:
         """One number per feature: of levels the mean, each with its part in their variance."""
-        p = self.centre
         means = []
-        for values, share in zip(
-            _split(of_columns, self.levels), _split(p * (1 - p), self.levels), strict=True
+        for values, p in zip(
+            _split(of_columns, self.levels), _split(self.centre, self.levels), strict=True
         ):
-            known = len(values) > 1 and share.sum() > 0
-            means.append(share @ values / share.sum() if known else values.mean())
+            parts = p * (1 - p) if len(p) > 1 else np.ones(1)
+            means.append(parts @ values / parts.sum())
         return np.array(means)
 
 

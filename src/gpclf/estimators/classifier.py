@@ -1,26 +1,24 @@
 """GPClassifier: Gaussian process classification behind scikit-learn's interface."""
 
-import os
 import time
-from collections.abc import Callable
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state, compute_sample_weight
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import _check_sample_weight
 
 from gpclf import inducing
 from gpclf.compilation import compiled_once
 from gpclf.data import ArrayStream, Columns, Scaling, encode, refuse_missing
-from gpclf.estimators import knowing, pictures, storage
+from gpclf.estimators.fitted import FittedClassifier
 from gpclf.estimators.progress import shown
-from gpclf.estimators.tables import labelled_table, more_of_table, table
+from gpclf.estimators.tables import labelled_table, more_of_table
 from gpclf.estimators.validation import check_parameters, drawn_classes
 from gpclf.estimators.watching import (
     CallbackSupportMixin,
+    Snapshot,
     callbacks_of,
     held_out,
     judging,
@@ -37,35 +35,13 @@ from gpclf.linalg import one_thread
 from gpclf.model import Model, one_per_function, prepare
 from gpclf.posterior import Posterior, freeze, thawed
 from gpclf.precision import cast, double_precision, row_dtype
-from gpclf.prediction import latent_marginals, log_probabilities, spread
 
 DEFAULT_KERNEL = "matern52"
 PIECE_ROWS = 2048  # of a piece at once
 CANDIDATES = 2000  # rows of a piece that may become inducing points
 
 
-class Snapshot:
-    """A fit in progress, as a `callback` sees it."""
-
-    def __init__(
-        self,
-        line: Progress,
-        classifier: "GPClassifier",
-        stopped_at: Callable[[Progress], Posterior],
-    ):
-        self.stage = line.stage
-        self.seconds = line.seconds
-        self.elbo = line.elbo
-        self._line = line
-        self._classifier = classifier
-        self._stopped_at = stopped_at
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """What the classifier would predict if it stopped here."""
-        return log_probabilities(self._stopped_at(self._line), self._classifier._rows(X))
-
-
-class GPClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, BaseEstimator):
     """Gaussian process classifier with inducing points, for two or many classes.
 
     Inputs are standardised inside (mean 0, standard deviation 1 per column), so their units never
@@ -327,7 +303,7 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             def report(line: Progress) -> bool:
                 draw(line)
                 if self.callback is not None:
-                    self.callback(Snapshot(line, self, stopped_at))
+                    self.callback(Snapshot(line, self._rows, stopped_at))
                 return tell(line)
 
             result = fit(*theta, stream, n_latent, plan, rng, report, start, began, judge)
@@ -368,90 +344,3 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             and np.array_equal(self.classes_, classes)
             and type(self.likelihood_) is type(likelihood)
         )
-
-    def _keep(self, posterior: Posterior) -> None:
-        self.posterior_ = posterior
-        self.kernel_ = posterior.prepared.model.kernel
-        self.likelihood_ = posterior.likelihood
-        self.inducing_points_ = self._scaling.backward(np.asarray(posterior.prepared.Z))
-        self.relevance_ = self._relevance()
-
-    def _relevance(self) -> np.ndarray:
-        kernel, n_features = self.kernel_, self._scaling.width
-        if self.share_kernel:
-            raw = kernel.relevance(n_features)
-        else:
-            count = self.posterior_.n_latent
-            own = (jax.tree.map(lambda leaf, c=c: leaf[c], kernel) for c in range(count))
-            raw = np.mean([each.relevance(n_features) for each in own], axis=0)
-        raw = self._scaling.by_feature(raw)
-        return raw / raw.sum() if raw.sum() > 0 else raw
-
-    def _rows(self, X: Any) -> np.ndarray:
-        """X as the kernel sees it."""
-        return self._scaling.forward(table(self, X, self._columns))
-
-    def _checked(self, X: Any) -> np.ndarray:
-        check_is_fitted(self, "posterior_")
-        return self._rows(X)
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Logarithms of the class probabilities, accurate where these are tiny: (N, C)."""
-        rows = self._checked(X)
-        return log_probabilities(self.posterior_, rows)
-
-    def predict_proba(self, X: Any, return_std: bool = False) -> Any:
-        """Class probabilities (N, C) in the order of `classes_`, latent variance integrated out.
-
-        With `return_std` also their standard deviations (N, C): how far each probability itself is
-        unknown, for want of rows nearby.
-        """
-        rows = self._checked(X)
-        probabilities = np.exp(log_probabilities(self.posterior_, rows))
-        return (probabilities, spread(self.posterior_, rows).std) if return_std else probabilities
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The most probable class of each row."""
-        likeliest = np.argmax(self.predict_log_proba(X), axis=1)
-        return self.classes_[likeliest]
-
-    def latent_mean_and_variance(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance of the latent functions: (N,) with one function, else (N, C)."""
-        rows = self._checked(X)
-        mean, variance = latent_marginals(self.posterior_, rows)
-        return (mean[:, 0], variance[:, 0]) if mean.shape[1] == 1 else (mean, variance)
-
-    def uncertainty(self, X: Any) -> knowing.Uncertainty:
-        """The entropy of each row's class and its two parts, `data` and `model`, in nats."""
-        rows = self._checked(X)
-        return knowing.uncertainty(self.posterior_, rows)
-
-    def most_uncertain(self, X: Any, k: Any, by: str = "entropy") -> np.ndarray:
-        """The places of the k rows that one knows least about, the least known first.
-
-        By the "entropy" of the predicted class, by what its label would tell about the functions
-        ("bald"), or by the smallest "margin" between the two most probable classes.
-        """
-        rows = self._checked(X)
-        return knowing.most(knowing.scores(self.posterior_, rows, by), k)
-
-    def plot_history(self, axes: Any = None) -> Any:
-        """Draw the bound of the last fit against time; returns the axes."""
-        check_is_fitted(self, "posterior_")
-        return pictures.plot_history(self.history_, axes)
-
-    def plot_relevance(self, axes: Any = None) -> Any:
-        """Draw how much each feature matters; returns the axes."""
-        check_is_fitted(self, "posterior_")
-        names = getattr(self, "feature_names_in_", None)
-        return pictures.plot_relevance(self.relevance_, names, axes)
-
-    def save(self, path: str | os.PathLike) -> None:
-        """Write the fitted classifier as one file, without pickle: safe to open from a stranger."""
-        check_is_fitted(self, "posterior_")
-        storage.save(self, path)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike) -> "GPClassifier":
-        """Read what `save` wrote."""
-        return storage.load(cls, path)

@@ -23,6 +23,27 @@ except ImportError:
         return method
 
 
+class Snapshot:
+    """A fit in progress, as a `callback` sees it."""
+
+    def __init__(
+        self,
+        line: Progress,
+        rows: Callable[[Any], np.ndarray],
+        stopped_at: Callable[[Progress], Posterior],
+    ):
+        self.stage = line.stage
+        self.seconds = line.seconds
+        self.elbo = line.elbo
+        self._line = line
+        self._rows = rows
+        self._stopped_at = stopped_at
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """What the classifier would predict if it stopped here."""
+        return log_probabilities(self._stopped_at(self._line), self._rows(X))
+
+
 @contextmanager
 def callbacks_of(
     estimator: Any, attributes: Callable[[Progress], dict[str, Any]]

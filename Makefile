@@ -50,6 +50,9 @@ bench-accuracy: $(VENV)/.dev ## test NLL on five sets beside the targets; GPCLF_
 bench-likelihoods: $(VENV)/.dev ## every likelihood on eleven sets: NLL and accuracy
 	$(BIN)/python benchmarks/accuracy.py --likelihoods all --n-inducing 100
 
+bench-categorical: $(VENV)/.dev ## adult with its columns of levels declared
+	$(BIN)/python benchmarks/categorical.py
+
 bench-classes: $(VENV)/.dev ## a step on 6 of 26 classes beside a step on all
 	$(BIN)/python benchmarks/class_subsampling.py
 
@@ -102,5 +105,5 @@ clean: ## remove the environments and build products
 	rm -rf $(VENV) $(VENV)-gpflow $(VENV)-gpytorch $(VENV)-docs build dist .pytest_cache .ruff_cache
 
 .PHONY: help demo check test test-slow docs format clean bench-setup bench-accuracy bench-likelihoods \
-	bench-classes bench-race bench-race-all bench-large bench-compare bench-step bench-prediction bench-cold \
+	bench-categorical bench-classes bench-race bench-race-all bench-large bench-compare bench-step bench-prediction bench-cold \
 	bench-scaling bench-quick

@@ -257,6 +257,13 @@ def test_nothing_is_compiled_again(moons, traces):
     assert not traces
 
 
+def test_predictions_of_any_length_compile_at_most_twice(fitted, iris, traces):
+    X, _ = iris
+    for rows in (1, 7, 1000, 100_000):
+        fitted.predict_proba(np.resize(X, (rows, 4)))
+    assert traces.count("_log_probabilities") <= 2
+
+
 BAD = {
     "one row per class": (np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]]), [0, 1, 2]),
     "a constant column": (np.c_[np.arange(20.0), np.full(20, 3.0)], np.arange(20) % 2),

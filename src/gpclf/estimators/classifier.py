@@ -78,8 +78,9 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
     verbose : int
         1 shows a progress bar that vanishes, 2 one that stays.
     optimizer : "auto", "lbfgs", "adam" or None
-        For hyper-parameters: L-BFGS on the dual bound (of at most 8,192 rows), Adam beside
-        stochastic steps, or None to keep the kernel and inducing points as they start.
+        For hyper-parameters: L-BFGS on the dual bound (of at most 8,192 rows, or up to 20,480
+        where inducing points have many numbers), Adam beside stochastic steps, or None to keep
+        the kernel and inducing points as they start.
     share_kernel : bool
         One kernel and one set of inducing points for all classes, or one of each per class.
     precision : "auto", "mixed" or "double"
@@ -263,6 +264,7 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
                 batch_size=self.batch_size,
                 tolerance=self.tol,
                 dtype=dtype,
+                n_features=scaling.width,
                 move_points=self.n_inducing is not None,
                 rate=self.learning_rate,
                 drawn_classes=drawn,

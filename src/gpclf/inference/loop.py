@@ -32,7 +32,7 @@ from gpclf.model import Model, Prepared, prepare
 # Hyper-parameters see so many rows for so many evaluations of the dual bound, and the last ones for
 # the rest. Coarse to fine: the first evaluations gain the most, and few rows tell them the way.
 # Last, the steps on q for such new rows.
-STAGES = ((2048, 15, 5), (8192, None, 15))
+STAGES = ((2048, 15, 5), (None, None, 15))  # None: what the plan says
 ROUND = 6  # evaluations between two refreshes of the sites
 STEPS = 3  # on q, for each refresh
 LOOK_STEPS = 6  # on q, where all rows are seen between two stages
@@ -51,15 +51,16 @@ class Result(NamedTuple):
     jitter: float
 
 
-def _rounds(evaluations: int, n_rows: int) -> Iterator[tuple[int, int, int]]:
+def _rounds(plan: Plan, n_rows: int) -> Iterator[tuple[int, int, int]]:
     """Rows, evaluations and steps, round by round; small data go without the coarse ones."""
+    evaluations = plan.evaluations
     for rows, wanted, steps in STAGES:
-        if wanted is not None and 2 * rows >= n_rows:
+        if rows is not None and 2 * rows >= n_rows:
             continue
         left = evaluations if wanted is None else min(wanted, evaluations)
         evaluations -= left
         while left > 0:
-            yield rows, min(ROUND, left), steps
+            yield plan.learning_rows if rows is None else rows, min(ROUND, left), steps
             left -= ROUND
             steps = STEPS
 
@@ -76,7 +77,7 @@ def _by_lbfgs(
     done, before, stopped = 0, -np.inf, "evaluation limit"
     memory, programs = Memory(), None
     seen, chunks, held, rate, total = 0, [], [], 1.0, 0.0
-    for n_rows, evaluations, steps in _rounds(plan.evaluations, stream.n_rows):
+    for n_rows, evaluations, steps in _rounds(plan, stream.n_rows):
         new = n_rows != seen
         prepared, _ = prepare(*theta, plan.jitter)
         if new and seen and plan.full_batch and n_rows < stream.n_rows <= MANY_ROWS:
@@ -134,11 +135,14 @@ def _by_lbfgs(
             break
         q = better
         done += evaluations
-        if seen == STAGES[-1][0] and elbo - before < 0.5 * evaluations * plan.tolerance * total:
+        if (
+            seen == plan.learning_rows
+            and elbo - before < 0.5 * evaluations * plan.tolerance * total
+        ):
             stopped = "converged"
             break
         before = elbo
-        if seen == STAGES[-1][0]:
+        if seen == plan.learning_rows:
             log.score(theta, q)
         if log.enough:
             stopped = ENOUGH
@@ -230,7 +234,7 @@ def _fit(model, Z, stream, n_latent, plan, rng, log, start) -> Result:
     stopped = "fixed"
     if plan.optimizer == "lbfgs":
         theta, q, stopped = _by_lbfgs(theta, q, stream, plan, rng, log)
-    behind = min(STAGES[-1][0], stream.n_rows) if plan.optimizer == "lbfgs" else 0
+    behind = min(plan.learning_rows, stream.n_rows) if plan.optimizer == "lbfgs" else 0
     if plan.full_batch:
         prepared, jitter = prepare(*theta, plan.jitter)
         if plan.optimizer is None and start is not None:

@@ -8,6 +8,7 @@ Optimizer = Literal["lbfgs", "adam"] | None
 
 FLOATS_AT_ONCE = 2**24  # of the largest array of a chunk, rows × functions × M: 64 MB in float32
 CHUNK_ROWS = 2048
+LEARNING_ROWS = 8192, 20480  # that hyper-parameters see: as many, and at most so many
 MANY_ROWS = 2**18  # from here on full-batch steps see a quarter of so many first
 
 
@@ -16,6 +17,7 @@ class Plan(NamedTuple):
 
     optimizer: Optimizer
     evaluations: int  # of the dual bound, all rounds together
+    learning_rows: int  # that the last of them see
     chunk_rows: int  # of a pass over everything
     batch_rows: int  # of a stochastic step
     drawn_classes: int | None  # for each stochastic step; None: all
@@ -38,6 +40,7 @@ def make_plan(
     batch_size: int | str,
     tolerance: float,
     dtype: np.dtype,
+    n_features: int = 1,
     move_points: bool = True,
     rate: float | str = "auto",
     drawn_classes: int | None = None,
@@ -45,9 +48,11 @@ def make_plan(
     """The stated rules behind "auto".
 
     Hyper-parameters: L-BFGS on the dual bound of at most 8,192 rows, 60 evaluations; they
-    stand for all rows, by their weights. The posterior: full-batch steps on all rows, two where
-    these are many; a pass of steps on batches takes as long and forgets most rows. With classes
-    drawn for each step no part of a fit should need them all: Adam beside stochastic steps.
+    stand for all rows, by their weights. Half as many rows as Z has numbers, if that is more, up to
+    20,480: else Z fits the rows that are seen and not the others. The posterior: full-batch steps
+    on all rows, two where these are many; a pass of steps on batches takes as long and forgets most
+    rows. With classes drawn for each step no part of a fit should need them all: Adam beside
+    stochastic steps.
     """
     automatic = "lbfgs" if drawn_classes is None else "adam"
     chosen: Optimizer = automatic if optimizer == "auto" else optimizer  # type: ignore[assignment]
@@ -63,6 +68,7 @@ def make_plan(
     return Plan(
         optimizer=chosen,
         evaluations=60 if max_epochs == "auto" else int(max_epochs),
+        learning_rows=int(np.clip(n_inducing * n_features // 2, *LEARNING_ROWS)),
         chunk_rows=chunk_rows,
         batch_rows=batch_rows,
         drawn_classes=drawn_classes,

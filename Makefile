@@ -95,7 +95,7 @@ $(VENV)-docs/.done: pyproject.toml
 	@touch $@
 
 docs: $(VENV)-docs/.done ## build the documentation, strictly, into build/site; its code runs in `make test`
-	$(VENV)-docs/bin/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(VENV)-docs/bin/mkdocs build --strict --quiet
 
 format: $(VENV)/.dev ## rewrite the code in the house format
 	$(BIN)/ruff check --fix .

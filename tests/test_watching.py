@@ -111,3 +111,11 @@ def test_pictures_are_drawn_on_new_axes_or_the_users():
         assert drawn.get_xlabel() in ("seconds", "relevance")
     assert [t.get_text() for t in clf.plot_relevance().get_yticklabels()][-1] in X.columns
     plt.close("all")
+
+
+@pytest.mark.parametrize("verbose", [0, 1, 2])
+def test_the_bar_shows_the_bound_and_the_time_left(verbose, capsys):
+    GPClassifier(**{**QUICK, "verbose": verbose}).fit(*load_iris(return_X_y=True))
+    shown = capsys.readouterr().out
+    assert ("ELBO per row" in shown) == (verbose == 2)  # a bar that vanishes leaves nothing
+    assert ("left" in shown) == (verbose == 2)

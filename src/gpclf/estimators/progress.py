@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
 from gpclf.inference.journal import Progress
@@ -20,6 +20,8 @@ def shown(verbose: int) -> Iterator[Callable[[Progress], None]]:
         BarColumn(),
         TextColumn("ELBO per row {task.fields[elbo]:+.4f}"),
         TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
     )
     with Bar(*columns, transient=verbose < 2) as bar:
         task = bar.add_task("starting", total=1.0, elbo=float("nan"))

@@ -31,7 +31,7 @@ RIVALS = {
     "gpytorch-natural": ("gpytorch", "rival_gpytorch.py", "natural"),
     "sklearn-gp": ("own", "rival_sklearn.py", "gp"),
 }
-BEST_TWO = ["gpytorch-adam", "gpytorch-natural"]
+BEST_TWO = ["gpflow-adam", "gpytorch-adam"]
 
 SLACK = 0.002  # The quality to reach is the best rival's NLL at its end plus this.
 RATIO_TARGET = 10.0  # on each set

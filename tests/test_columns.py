@@ -111,6 +111,17 @@ def test_missing_and_mixed_levels_and_words_for_numbers_get_one_sentence():
         with pytest.raises(ValueError, match=sentence) as error:
             GPClassifier(categorical_features=["colour", "large", "shape"]).fit(broken, y)
         assert "\n" not in str(error.value)
+    nullable = pd.DataFrame(data).astype({"large": "boolean"})
+    assert GPClassifier(**QUICK).fit(nullable, y).inducing_points_.shape[1] == 7
+    nullable.loc[9, "large"] = pd.NA
+    for gap in (
+        nullable,
+        pl.DataFrame(
+            {**data, "large": [None if i == 9 else bool(v) for i, v in enumerate(data["large"])]}
+        ),
+    ):
+        with pytest.raises(ValueError, match="no value in row 9, column 'large'"):
+            GPClassifier().fit(gap, y)
     with pytest.raises(ValueError, match="column 'shape' that are no numbers"):
         GPClassifier(categorical_features=["colour"]).fit(frame, y)
     clf = GPClassifier(**QUICK).fit(pd.DataFrame(data), y)

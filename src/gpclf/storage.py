@@ -26,6 +26,7 @@ from gpclf.gaussian import Moments
 from gpclf.model import Model, Prepared
 
 FORMAT = 3
+MOST_HEADER = 2**25  # bytes
 NO_CHECKSUM = b"0" * 64  # stands for it while it is computed
 CHECKSUM = re.compile(rb'"sha256":"([0-9a-f]{64})"')
 MOST_DAMAGE = (KeyError, IndexError, TypeError, AttributeError, RecursionError, UnicodeError)
@@ -96,15 +97,18 @@ def _place(content: bytes) -> tuple[int, int]:
 
 def read(path: str | os.PathLike) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The header and arrays of a model file, or one sentence about why it is none."""
-    content = Path(path).read_bytes()
-    first, last = _place(content)
-    if first == last:
-        raise ValueError(f"{path} is damaged or no model file of gpclf.")
+    with open(path, "rb") as file:  # no more than its header, unless that is one of ours
+        length = int.from_bytes(file.read(8), "little")
+        header = file.read(min(length, MOST_HEADER))
+        first, last = _place(header)
+        if first == last:
+            raise ValueError(f"{path} is damaged or no model file of gpclf.")
+        content = length.to_bytes(8, "little") + header + file.read()
+    first, last = first + 8, last + 8
     plain = content[:first] + NO_CHECKSUM + content[last:]
     if hashlib.sha256(plain).hexdigest().encode() != content[first:last]:
         raise ValueError(f"{path} is damaged: its checksum is that of another content.")
     try:
-        length = int.from_bytes(content[:8], "little")
         header = json.loads(json.loads(content[8 : 8 + length])["__metadata__"]["gpclf"])
         arrays = from_bytes(content)
         written = header["format"]

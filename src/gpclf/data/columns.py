@@ -71,10 +71,15 @@ def chosen(X: Any, wanted: Any, names: Names) -> list[int]:
 def _values(X: Any, column: int, names: Names) -> np.ndarray:
     """The levels of a column, all of one type; one sentence where one is missing or types mix."""
     frame = as_frame(X)
-    values = X[:, column] if frame is None else np.array(frame[:, column].to_list(), dtype=object)
-    if values.dtype.kind in "biuUS":
-        return values
-    missing = np.array([value is None or value != value for value in values.tolist()], dtype=bool)
+    if frame is None:
+        values = X[:, column]
+        if values.dtype.kind in "biuUS":
+            return values
+        missing = np.array([value is None or value != value for value in values.tolist()], bool)
+    else:
+        series = frame[:, column]
+        missing = np.asarray(series.is_null().to_numpy(), bool)
+        values = np.array(series.to_list(), dtype=object)
     if missing.any():
         raise ValueError(
             f"Input X has no value in row {int(np.argmax(missing))}, {name_of(column, names)} "

@@ -11,7 +11,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from gpclf import inducing
 from gpclf.compilation import compiled_once
-from gpclf.data import ArrayStream, Columns, Scaling, encode, refuse_missing
+from gpclf.data import ArrayStream, Columns, Scaling, blocks, encode, refuse_missing
 from gpclf.estimators.fitted import FittedClassifier
 from gpclf.estimators.progress import shown
 from gpclf.estimators.tables import labelled_table, more_of_table
@@ -27,7 +27,7 @@ from gpclf.estimators.watching import (
 from gpclf.inference.journal import Progress
 from gpclf.inference.loop import compile_ahead, fit
 from gpclf.inference.online import absorb, grown
-from gpclf.inference.plan import Plan, make_plan
+from gpclf.inference.plan import CHUNK_ROWS, Plan, make_plan
 from gpclf.inputs import Exact
 from gpclf.kernels import kernel_from
 from gpclf.likelihoods import likelihood_from
@@ -37,7 +37,6 @@ from gpclf.posterior import Posterior, freeze, thawed
 from gpclf.precision import cast, double_precision, row_dtype
 
 DEFAULT_KERNEL = "matern52"
-PIECE_ROWS = 2048  # of a piece at once
 CANDIDATES = 2000  # rows of a piece that may become inducing points
 
 
@@ -188,6 +187,7 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
         self._learn(X, index, weight, columns, classes, began)
         return self
 
+    @with_callbacks
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> "GPClassifier":
@@ -218,7 +218,7 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
         X, index, weight = self._weighed(X, y, index, sample_weight)
         if first:
             self._learn(X, index, weight, columns, known, began)
-        else:
+        elif len(X):
             self._learn_more(X, index, weight)
         return self
 
@@ -332,10 +332,12 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
                 candidates = self._scaling.forward(X[:CANDIDATES])
                 theta, q = grown(theta, q, candidates, wanted, self.jitter_)
             prepared, self.jitter_ = prepare(*theta, self.jitter_)
-            stream = ArrayStream(X, index, weight, self._scaling, dtype)
-            rows = min(PIECE_ROWS, 2 ** int(np.ceil(np.log2(len(X)))))  # few lengths to compile for
-            q, bound = absorb(prepared, q, list(stream.whole(rows)), self.tol * float(weight.sum()))
-        self.elbo_ += bound
+            for part in blocks(len(X)):
+                stream = ArrayStream(X[part], index[part], weight[part], self._scaling, dtype)
+                rows = min(CHUNK_ROWS, 2 ** int(np.ceil(np.log2(stream.n_rows))))  # few lengths
+                tolerance = self.tol * float(stream.weight.sum())
+                q, bound = absorb(prepared, q, list(stream.whole(rows)), tolerance)
+                self.elbo_ += bound
         self._keep(freeze(theta, q, self.jitter_, dtype))
 
     def _fits_on(self, columns: Columns, classes: np.ndarray, likelihood: Any) -> bool:

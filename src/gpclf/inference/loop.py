@@ -81,10 +81,11 @@ def _by_lbfgs(
         new = n_rows != seen
         prepared, _ = prepare(*theta, plan.jitter)
         if new and seen and plan.full_batch and n_rows < stream.n_rows <= MANY_ROWS:
-            # a good classifier early, and a better start for the rows that follow
+            # a good classifier early, for whoever watches; the next rows start from q as it was:
+            # from one of all rows letter ended with an NLL of 0.202 instead of 0.186
             look = (stream, plan, log, theta, "all rows")
             share = done / plan.evaluations
-            q = _over(prepared, q, *look, behind=seen, max_steps=LOOK_STEPS, share=share).q
+            _over(prepared, q, *look, behind=seen, max_steps=LOOK_STEPS, share=share)
         if new:  # other rows, other sites
             whole_chunks = max(1, n_rows // plan.chunk_rows)  # no work on rows that only fill up
             rows = stream.sample(whole_chunks * plan.chunk_rows, rng)

@@ -13,4 +13,4 @@ NAMES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in ELS
 @pytest.mark.parametrize("name", NAMES)
 def test_can_be_imported(name, monkeypatch):
     monkeypatch.syspath_prepend(FOLDER)
-    importlib.import_module(name)
+    assert importlib.import_module(name).__doc__

@@ -54,7 +54,9 @@ def test_callbacks_hear_of_every_step_and_may_end_a_fit():
 def test_a_callback_of_scikit_learns_own_works():
     X, y = load_iris(return_X_y=True)
     monitor = ScoringMonitor(scoring="neg_log_loss")
-    GPClassifier(**QUICK).set_callbacks(monitor).fit(X, y)
+    clf = GPClassifier(**QUICK).set_callbacks(monitor)
+    plain = GPClassifier(**QUICK).fit(X, y)
+    assert np.array_equal(clf.fit(X, y).predict_proba(X), plain.predict_proba(X))
 
 
 def test_the_best_by_the_judge_is_kept_and_it_is_enough_after_some_in_vain():

@@ -19,7 +19,17 @@ def _code(page):
 
 
 @pytest.mark.parametrize(
-    "page", ["index", "uncertainty", "tables", "saving", "big-data", "layers", "../README"]
+    "page",
+    [
+        "index",
+        "uncertainty",
+        "noisy-inputs",
+        "tables",
+        "saving",
+        "big-data",
+        "layers",
+        "../README",
+    ],
 )
 def test_the_code_of_a_page_runs(page):
     scope: dict = {"__name__": page}

@@ -341,7 +341,6 @@ def test_a_wrong_width_at_prediction_gets_one_sentence(fitted):
         ({"batch_size": "big"}, "batch_size must be"),
         ({"inference": "power-ep"}, "inference='power-ep' is not available yet"),
         ({"inference": "magic"}, "inference must be one of"),
-        ({"input_noise": "latent"}, "input_noise='latent' is not available yet"),
         ({"optimizer": "sgd"}, "optimizer must be one of"),
         ({"precision": "half"}, "precision must be one of"),
         ({"tol": 0}, "tol must be"),
@@ -353,9 +352,7 @@ def test_bad_parameters_get_one_sentence(parameters, sentence):
         GPClassifier(**parameters).fit(X6, Y6)
 
 
-def test_what_is_not_built_yet_says_so():
-    with pytest.raises(ValueError, match="X_std is not available yet"):
-        GPClassifier().fit(X6, Y6, X_std=0.1)
+def test_a_class_without_weight_is_named():
     with pytest.raises(ValueError, match="Every row of class 1 has weight 0"):
         GPClassifier().fit(X6, Y6, sample_weight=[1, 0, 1, 0, 1, 0])
 

@@ -69,17 +69,20 @@ def test_where_rows_are_many_most_steps_see_some_and_the_end_is_the_same(monkeyp
     np.testing.assert_allclose(few_first.elbo, plain.elbo, rtol=1e-3)
 
 
-def test_more_rows_are_learnt_from_where_the_points_have_many_numbers():
-    def rows(n_inducing, n_features):
+def test_more_rows_are_learnt_from_where_there_are_many_or_the_points_have_many_numbers():
+    def rows(n_inducing, n_features, n_rows=100_000, places=1):
         plan = make_plan(
-            10**6, 1, n_inducing, optimizer="auto", max_epochs="auto", batch_size="auto",
-            tolerance=1e-4, dtype=np.dtype(np.float32), n_features=n_features,
+            n_rows, 1, n_inducing, optimizer="auto", max_epochs="auto", batch_size="auto",
+            tolerance=1e-4, dtype=np.dtype(np.float32), n_features=n_features, places=places,
         )  # fmt: skip
         return plan.learning_rows
 
     assert rows(200, 10) == 8192
     assert rows(400, 60) == 12_000  # half of the numbers
     assert rows(400, 1000) == 20_480
+    assert rows(200, 10, n_rows=320_000) == 20_000  # a sixteenth
+    assert rows(200, 10, n_rows=10**7) == 32_768
+    assert rows(200, 10, places=16) == 4096
 
 
 def test_between_two_stages_all_rows_are_seen_unless_steps_are_stochastic(monkeypatch):

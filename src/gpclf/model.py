@@ -52,7 +52,7 @@ class Prepared(eqx.Module):
     whitening: Whitening
 
     def features(self, X: Rows) -> Features:
-        """What the kernel makes of the rows: once if shared, else for each latent function."""
+        """What the kernel makes of places: once if shared, else for each latent function."""
 
         def one(kernel, Z, whitening):
             return self.model.inputs.features(kernel, Z, whitening, X)
@@ -61,7 +61,7 @@ class Prepared(eqx.Module):
         return lifted(self.model.kernel, self.Z, self.whitening)
 
     def marginals(self, features: Features, q: Moments) -> tuple[Marginals, Marginals]:
-        """μ and ν of every row and latent function."""
+        """μ and ν of every place and latent function."""
 
         def one(features, q):
             mu, nu = self.model.inputs.marginals(features, q)
@@ -75,12 +75,26 @@ class Prepared(eqx.Module):
         )
         return mu.T, nu.T
 
+    def extra(self, q: Moments, X: Rows, std: Any) -> Marginals:
+        """What the errors of the rows add to ν, for every latent function."""
+
+        def one(own):
+            kernel, Z, whitening, q = own
+            return self.model.inputs.extra(kernel, Z, whitening, q, X, std)
+
+        parts = (self.model.kernel, self.Z, self.whitening)
+        shared = self.model.shared
+        return for_each(
+            lambda own: one((*parts, own[1]) if shared else (*own[0], own[1])),
+            (None if shared else parts, q),
+        ).T
+
     def bounds(self, y: Labels, mu: Marginals, nu: Marginals) -> Float[Array, "B"]:
-        """ℓ of every row."""
+        """ℓ of every place."""
         return jax.vmap(self.model.likelihood.bound)(y, mu, nu)
 
     def sites(self, y: Labels, mu: Marginals, nu: Marginals) -> Sites:
-        """τ and λ of every row and latent function."""
+        """τ and λ of every place and latent function."""
         return jax.vmap(self.model.likelihood.sites)(y, mu, nu)
 
 

@@ -9,7 +9,6 @@ from jaxtyping import Float
 
 from gpclf.gaussian import Moments, Natural, moments
 from gpclf.inference.hyper import Theta
-from gpclf.inputs import Exact
 from gpclf.likelihoods import Likelihood
 from gpclf.linalg import plain_cholesky
 from gpclf.model import Prepared, prepare
@@ -59,7 +58,7 @@ class Posterior(eqx.Module):
 
 def find_roots(prepared: Prepared, q: Moments, dtype: Any) -> Roots | None:
     """What prediction needs of q, where it has this form."""
-    if not (prepared.model.shared and isinstance(prepared.model.inputs, Exact)):
+    if not prepared.model.shared:
         return None
     W = np.asarray(prepared.whitening.matrix)
     roots = []

@@ -4,6 +4,7 @@ A row's result does not depend on the other rows of a call. Rows are padded to o
 so that after the first calls nothing is compiled again.
 """
 
+import math
 import weakref
 from collections import deque
 from collections.abc import Callable
@@ -17,6 +18,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from gpclf.compilation import compiled_once, program
+from gpclf.inputs.noise import scattered
 from gpclf.posterior import Posterior
 from gpclf.precision import cast, double_precision
 from gpclf.quadrature import graded
@@ -25,6 +27,7 @@ FEW, MANY = 32, 2048
 DRAWS = 1024  # of several functions at once, by a Sobol sequence: always the same ones
 ROWS_AT_ONCE = 64  # whose draws fit in the cache
 AHEAD = 2  # chunks that are computed while an earlier one is copied
+PLACES = 64  # about a row whose inputs have errors
 BLOCKS = 8  # of columns of a triangular matrix: 9/16 of the products are left
 NARROWEST = 100  # columns of all functions together, below which a product is slow
 
@@ -116,11 +119,33 @@ def latent_marginals(posterior: Posterior, X: np.ndarray) -> tuple[np.ndarray, n
     return mu, nu
 
 
+def _scattered_log_probabilities(
+    posterior: Posterior, rows: Float[Array, "B E"]
+) -> Float[Array, "B K"]:
+    """The mean over places about each row; X and the errors stand side by side."""
+    X, std = jnp.split(rows, 2, axis=1)
+    places = scattered(X, std, PLACES).reshape(len(X), PLACES, -1)
+    logs = jax.lax.map(lambda X: _log_probabilities(posterior, X), jnp.swapaxes(places, 0, 1))
+    return jax.nn.logsumexp(logs, axis=0) - math.log(PLACES)
+
+
+_scattered_program = program(_scattered_log_probabilities, options=None)
+
+
 @compiled_once
 @double_precision
-def log_probabilities(posterior: Posterior, X: np.ndarray) -> np.ndarray:
-    """log p(class | row), latent variance integrated out: (N, K); each row's exp sums to one."""
-    (logs,) = _in_chunks(_log_probabilities_program, posterior, X)
+def log_probabilities(
+    posterior: Posterior, X: np.ndarray, std: np.ndarray | None = None
+) -> np.ndarray:
+    """log p(class | row), latent variance integrated out: (N, K); each row's exp sums to one.
+
+    With the standard deviations of their errors, the places where rows may be are integrated out.
+    """
+    if std is None:
+        (logs,) = _in_chunks(_log_probabilities_program, posterior, X)
+    else:
+        both = np.concatenate([X, std], axis=1)
+        (logs,) = _in_chunks(_scattered_program, posterior, both)
     return logs - np.logaddexp.reduce(logs, axis=1, keepdims=True)
 
 

@@ -2,10 +2,12 @@
 
 `graded`: Gaussian expectations of functions that bend near 0 and grow like a polynomial beyond.
 `panels`: integrals over the winner's value, where every class bends the integrand at its own scale.
+`normal_nodes`: few places with equal weights that stand for a normal law of any dimension.
 """
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import TypeVar
 
 import jax
@@ -43,6 +45,21 @@ def graded(mean: Scalar, variance: Scalar, count: int = GRADED_NODES) -> tuple[P
     standard = jnp.where(near, even, (nodes - mean) / sd)
     slope = jnp.where(near, even[1] - even[0], step * BEND * jnp.cosh(stretched) / sd)
     return nodes, slope * jnp.exp(-0.5 * standard**2) / math.sqrt(2 * math.pi)
+
+
+@cache
+def normal_nodes(count: int, dimensions: int) -> Float[np.ndarray, "S D"]:
+    """`count` places of N(0, I) by a Sobol sequence, each coordinate with mean 0 and variance 1."""
+    from scipy.special import ndtri
+    from scipy.stats import qmc  # slow to import
+
+    if dimensions == 1:
+        places = (np.arange(count)[:, None] + 0.5) / count
+    else:
+        places = qmc.Sobol(dimensions, rng=np.random.default_rng(0)).random(count)
+    nodes = ndtri(places)
+    nodes -= nodes.mean(axis=0)
+    return nodes / np.sqrt(np.mean(nodes**2, axis=0)) if count > 1 else nodes
 
 
 GAUSS_NODES, GAUSS_WEIGHTS = np.polynomial.legendre.leggauss(8)

@@ -25,7 +25,7 @@ from gpclf import inputs, kernels, likelihoods
 from gpclf.gaussian import Moments
 from gpclf.model import Model, Prepared
 
-FORMAT = 3
+FORMAT = 4
 MOST_HEADER = 2**25  # bytes
 NO_CHECKSUM = b"0" * 64  # stands for it while it is computed
 CHECKSUM = re.compile(rb'"sha256":"([0-9a-f]{64})"')
@@ -47,6 +47,8 @@ def describe(value: Any, arrays: dict[str, np.ndarray]) -> Any:
         name = str(len(arrays))
         arrays[name] = np.array(value, order="C")
         return {"array": name}
+    if isinstance(value, tuple):
+        return {"tuple": [describe(part, arrays) for part in value]}
     if value is None or isinstance(value, bool | int | float | str):
         return {"value": value}
     raise ValueError(f"A model file cannot hold {type(value).__name__} {value!r}.")
@@ -58,6 +60,8 @@ def restore(description: Any, arrays: dict[str, np.ndarray]) -> Any:
         return arrays[description["array"]]
     if "value" in description:
         return description["value"]
+    if "tuple" in description:
+        return tuple(restore(part, arrays) for part in description["tuple"])
     kind = CLASSES[description["class"]]
     if not issubclass(kind, eqx.Module):
         raise ValueError(f"{description['class']} is not a class of models.")

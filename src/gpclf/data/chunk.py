@@ -11,7 +11,8 @@ class Chunk(eqx.Module):
 
     `scale` makes the chunk stand for all rows: N/B in a random batch, 1 in a pass over everything.
     `y` holds class indices, or what else a likelihood takes for labels. `rows` says which rows of
-    the stream these are. `features` is what a kernel makes of X, where that is kept.
+    the stream these are. `std` has the standard deviations of the errors of X, where there are
+    some. `features` is what a kernel makes of X, or of places about X, where that is kept.
     """
 
     X: Float[Array, "B D"]
@@ -19,4 +20,5 @@ class Chunk(eqx.Module):
     weight: Float[Array, "B"]
     scale: Float[Array, ""]
     rows: Int[Array, "B"]
+    std: Float[Array, "#B D"] | None = None
     features: Any = None

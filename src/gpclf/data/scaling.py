@@ -73,6 +73,10 @@ class Scaling(NamedTuple):
         Z = (_wide(X, self.levels) - self.centre) / self.spread
         return np.where(np.isnan(Z), 0.0, Z) if self.levels.any() else Z
 
+    def errors(self, std: np.ndarray) -> np.ndarray:
+        """Standard deviations of errors, from the user's units; those of levels are 0."""
+        return np.repeat(std, widths(self.levels), axis=-1) / self.spread
+
     def backward(self, X: np.ndarray) -> np.ndarray:
         """To the user's units; a column without spread comes back as its one value."""
         return self.centre + X * np.where(np.isfinite(self.spread), self.spread, 0.0)

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator
+from dataclasses import replace
 
 import equinox as eqx
 import jax
@@ -36,13 +37,17 @@ class ArrayStream(Stream):
     weight: np.ndarray
     scaling: Scaling | None = None
     dtype: np.dtype | None = None  # of the rows handed out; None: that of X
+    std: np.ndarray | None = None  # of the errors of X, in its units; one row if alike for all
+    redraw: bool = False  # batches get errors added anew, and are then taken as exact
 
     @property
     def n_rows(self) -> int:
         """The length of the arrays."""
         return len(self.y)
 
-    def _chunk(self, rows: np.ndarray, length: int, scale: float) -> Chunk:
+    def _chunk(
+        self, rows: np.ndarray, length: int, scale: float, rng: np.random.Generator | None = None
+    ) -> Chunk:
         fill = length - len(rows)
         rows = np.concatenate([rows, np.zeros(fill, rows.dtype)]) if fill else rows
         dtype = self.X.dtype if self.dtype is None else self.dtype
@@ -50,8 +55,19 @@ class ArrayStream(Stream):
         weight = self.weight[rows].astype(dtype)
         if fill:
             weight[-fill:] = 0
-        parts = (X.astype(dtype), self.y[rows], weight, np.asarray(scale, dtype), rows)
+        std = self._errors(rows)
+        if self.redraw and std is not None:
+            X, std = X if rng is None else X + std * rng.standard_normal(X.shape), None
+        std = None if std is None else std.astype(dtype)
+        parts = (X.astype(dtype), self.y[rows], weight, np.asarray(scale, dtype), rows, std)
         return Chunk(*jax.device_put(parts))  # compiles nothing, unlike jnp.asarray
+
+    def _errors(self, rows: np.ndarray) -> np.ndarray | None:
+        """The standard deviations of rows as they are handed out; one row if alike for all."""
+        if self.std is None:
+            return None
+        std = self.std if len(self.std) == 1 else self.std[rows]
+        return std if self.scaling is None else self.scaling.errors(std)
 
     def blank(self, chunk_rows: int) -> Chunk:
         """A chunk of the shape of those of `whole` that counts no row."""
@@ -68,7 +84,7 @@ class ArrayStream(Stream):
         count = -(-self.n_rows // batch_rows)
         parts = np.array_split(rng.permutation(self.n_rows), count)
         for rows in parts:
-            yield self._chunk(rows, len(parts[0]), self.n_rows / len(rows))
+            yield self._chunk(rows, len(parts[0]), self.n_rows / len(rows), rng)
 
     def sample(self, n_rows: int, rng: np.random.Generator) -> "ArrayStream":
         """A random subset, or the stream itself if it has no more rows than that.
@@ -80,6 +96,10 @@ class ArrayStream(Stream):
         rows = np.sort(rng.choice(self.n_rows, n_rows, replace=False))
         weight = self.weight[rows]
         grown = weight * (self.weight.sum(dtype=np.float64) / weight.sum(dtype=np.float64))
-        return ArrayStream(
-            self.X[rows], self.y[rows], grown.astype(weight.dtype), self.scaling, self.dtype
+        return replace(
+            self,
+            X=self.X[rows],
+            y=self.y[rows],
+            weight=grown.astype(weight.dtype),
+            std=self.std if self.std is None or len(self.std) == 1 else self.std[rows],
         )

@@ -13,6 +13,15 @@ from gpclf import inducing
 from gpclf.compilation import compiled_once
 from gpclf.data import ArrayStream, Columns, Scaling, blocks, encode, refuse_missing
 from gpclf.estimators.fitted import FittedClassifier
+from gpclf.estimators.noise import (
+    RESAMPLE,
+    errors_for,
+    errors_of,
+    inputs_for,
+    mask_of,
+    rows_of,
+    typical,
+)
 from gpclf.estimators.progress import shown
 from gpclf.estimators.tables import labelled_table, more_of_table
 from gpclf.estimators.validation import check_parameters, drawn_classes
@@ -28,7 +37,6 @@ from gpclf.inference.journal import Progress
 from gpclf.inference.loop import compile_ahead, fit
 from gpclf.inference.online import absorb, grown
 from gpclf.inference.plan import CHUNK_ROWS, Plan, make_plan
-from gpclf.inputs import Exact
 from gpclf.kernels import kernel_from
 from gpclf.likelihoods import likelihood_from
 from gpclf.linalg import one_thread
@@ -43,8 +51,7 @@ CANDIDATES = 2000  # rows of a piece that may become inducing points
 class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, BaseEstimator):
     """Gaussian process classifier with inducing points, for two or many classes.
 
-    Inputs are standardised inside (mean 0, standard deviation 1 per column), so their units never
-    matter. Most users change nothing.
+    Inputs are standardised inside, so their units never matter. Most users change nothing.
 
     Parameters
     ----------
@@ -60,8 +67,12 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
         None: every row, the full Gaussian process.
     inference : "auto" or "natural"
         How the posterior is found: closed-form natural-gradient steps.
-    input_noise : None
-        Reserved for inputs with measurement error.
+    input_noise : None, "latent", "amortised", "first-order", "augment" or "resample"
+        What to do about errors of the inputs. None: nothing, unless `fit` is given `X_std`, then
+        "latent": the true input of each row is unknown and has a law of its own. "amortised": a
+        network learns that law from the row and its class. "first-order": the slope of the function
+        there adds to its variance. To compare with, two usual remedies: "augment" repeats rows
+        with errors added, "resample" adds errors to each batch of stochastic steps anew.
     max_epochs : "auto" or int
         At most so many evaluations of the bound for hyper-parameters and passes for the posterior.
     batch_size : "auto" or int
@@ -77,9 +88,9 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
     verbose : int
         1 shows a progress bar that vanishes, 2 one that stays.
     optimizer : "auto", "lbfgs", "adam" or None
-        For hyper-parameters: L-BFGS on the dual bound (of at most 8,192 rows, or up to 20,480
-        where inducing points have many numbers), Adam beside stochastic steps, or None to keep
-        the kernel and inducing points as they start.
+        For hyper-parameters: L-BFGS on the dual bound (of at most 8,192 rows, up to 32,768 where
+        rows are many or inducing points have many numbers), Adam beside stochastic steps, or None
+        to keep the kernel and inducing points as they start.
     share_kernel : bool
         One kernel and one set of inducing points for all classes, or one of each per class.
     precision : "auto", "mixed" or "double"
@@ -107,6 +118,11 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
         their labels no longer rise.
     validation_fraction : float
         That share.
+    input_noise_std : None, "learn" or "learn-one"
+        None: the errors are those of `X_std`. Else their size is learned, one for each feature or
+        one for all standardised features.
+    noisy_features : None or a list
+        The features that have errors to be learned: indices, names or a mask. None: all of them.
 
     Attributes
     ----------
@@ -119,6 +135,9 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
         two levels has a column for each.
     relevance_ : how much each feature matters, from the lengthscales; sums to one.
     n_samples_seen_ : the number of training rows, of all pieces together.
+    input_noise_std_ : (D,), the standard deviation of the errors in the units of X, as learned, or
+        the median of those given; None without them. It is used at prediction where `X_std` is
+        not given.
     stopped_ : why the fit ended.
     jitter_ : what was added to the diagonal of k(Z, Z), relative to its mean.
     """
@@ -146,6 +165,8 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
         categorical_features: Any = "from_dtype",
         early_stopping: Any = False,
         validation_fraction: Any = 0.1,
+        input_noise_std: Any = None,
+        noisy_features: Any = None,
     ):
         self.likelihood = likelihood
         self.kernel = kernel
@@ -168,28 +189,38 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
         self.categorical_features = categorical_features
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
+        self.input_noise_std = input_noise_std
+        self.noisy_features = noisy_features
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None, X_std: Any = None) -> "GPClassifier":
-        """Learn from rows X (N, D) and labels y (N,); `sample_weight` counts rows."""
+        """Learn from rows X (N, D) and labels y (N,); `sample_weight` counts rows.
+
+        `X_std` has the standard deviations of the errors of X, in its units: an array like X with 0
+        where it is exact, one value per feature, or a number.
+        """
         began = time.perf_counter()
         check_parameters(self.get_params(deep=False))
-        if X_std is not None:
-            raise ValueError("X_std is not available yet: leave it out.")
         refuse_missing(y)
         X, y, columns = labelled_table(self, X, y, self.categorical_features)
+        std = errors_of(X_std, X, columns, getattr(self, "feature_names_in_", None))
         classes, index = encode(y)
-        X, index, weight = self._weighed(X, y, index, sample_weight)
+        X, index, weight, std = self._weighed(X, y, index, sample_weight, std)
         empty = np.setdiff1d(np.arange(len(classes)), index)
         if len(empty):
             name = classes[empty[0]]
             raise ValueError(f"Every row of class {name} has weight 0: drop the class from y.")
-        self._learn(X, index, weight, columns, classes, began)
+        self._learn(X, index, weight, std, columns, classes, began)
         return self
 
     @with_callbacks
     def partial_fit(
-        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+        self,
+        X: Any,
+        y: Any,
+        classes: Any = None,
+        sample_weight: Any = None,
+        X_std: Any = None,
     ) -> "GPClassifier":
         """Take in a piece of the data, whose rows are then no longer needed.
 
@@ -215,15 +246,16 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
         else:
             X, y, columns = *more_of_table(self, X, y, self._columns), self._columns
         known, index = encode(y, classes if first else self.classes_)
-        X, index, weight = self._weighed(X, y, index, sample_weight)
+        std = errors_of(X_std, X, columns, getattr(self, "feature_names_in_", None))
+        X, index, weight, std = self._weighed(X, y, index, sample_weight, std)
         if first:
-            self._learn(X, index, weight, columns, known, began)
+            self._learn(X, index, weight, std, columns, known, began)
         elif len(X):
-            self._learn_more(X, index, weight)
+            self._learn_more(X, index, weight, std)
         return self
 
-    def _weighed(self, X, y, index, sample_weight) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The rows that count, and how much."""
+    def _weighed(self, X, y, index, sample_weight, std) -> tuple:
+        """The rows that count, how much, and their errors."""
         weight = np.broadcast_to(np.float64(1), len(index))  # takes no memory
         if sample_weight is not None or self.class_weight is not None:
             weight = _check_sample_weight(
@@ -232,13 +264,13 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
         if self.class_weight is not None:
             weight *= compute_sample_weight(self.class_weight, y)
         if np.all(weight > 0):
-            return X, index, weight
+            return X, index, weight, std
         used = weight > 0
-        return X[used], index[used], weight[used]
+        return X[used], index[used], weight[used], rows_of(std, used)
 
     @compiled_once
     @double_precision
-    def _learn(self, X, index, weight, columns, classes, began) -> None:
+    def _learn(self, X, index, weight, std, columns, classes, began) -> None:
         """Build model, inducing points and plan; run the loop; keep what it found."""
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         likelihood = likelihood_from(self.likelihood, len(classes))
@@ -249,9 +281,16 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
             used, validation = held_out(self.validation_fraction, index, rng)
             apart = X[validation], index[validation], weight[validation]
             X, index, weight = X[used], index[used], weight[used]
+            std = rows_of(std, used)
         again = self.warm_start and self._fits_on(columns, classes, likelihood)
         scaling = self._scaling if again else Scaling.of(X, weight, columns.counts)
-        stream = ArrayStream(X, index, weight, scaling, dtype)
+        names = getattr(self, "feature_names_in_", None)
+        exact = mask_of(self.noisy_features, len(columns.counts), names)
+        inputs = inputs_for(
+            self.input_noise, self.input_noise_std, std, exact, scaling, len(classes)
+        )
+        redraw = self.input_noise == RESAMPLE
+        stream = ArrayStream(X, index, weight, scaling, dtype, std, redraw)
         drawn = drawn_classes(self.class_subset, likelihood, len(classes), self.share_kernel)
 
         def plan_for(n_inducing: int) -> Plan:
@@ -259,7 +298,7 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
                 len(X),
                 n_latent,
                 n_inducing,
-                optimizer=self.optimizer,
+                optimizer="adam" if redraw and self.optimizer == "auto" else self.optimizer,
                 max_epochs=self.max_epochs,
                 batch_size=self.batch_size,
                 tolerance=self.tol,
@@ -268,6 +307,7 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
                 move_points=self.n_inducing is not None,
                 rate=self.learning_rate,
                 drawn_classes=drawn,
+                places=inputs.places,
             )
 
         def model_for(distance: float) -> Model:
@@ -275,7 +315,7 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
             kernel = kernel.started(distance, scaling.width)
             if not self.share_kernel:
                 kernel = one_per_function(kernel, n_latent)
-            return cast(Model(kernel, likelihood, Exact(), shared=self.share_kernel), jnp.float64)
+            return cast(Model(kernel, likelihood, inputs, shared=self.share_kernel), jnp.float64)
 
         if again:
             theta, start = thawed(self.posterior_)
@@ -298,7 +338,8 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
         judge = None if apart is None else judging(*apart, scaling, stopped_at)
 
         def attributes(line: Progress) -> dict[str, Any]:
-            return {"posterior_": stopped_at(line), "classes_": classes}
+            found = {"posterior_": stopped_at(line), "classes_": classes}
+            return found | {"input_noise_std_": typical(line.theta.model.inputs, std, scaling)}
 
         with shown(self.verbose) as draw, callbacks_of(self, attributes) as tell:
 
@@ -315,12 +356,14 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
         self.history_ = result.history
         self.stopped_ = result.stopped
         self.jitter_ = result.jitter
+        self.input_noise_std_ = typical(result.theta.model.inputs, std, scaling)
         self._keep(freeze(result.theta, result.q, result.jitter, dtype))
 
     @compiled_once
     @double_precision
-    def _learn_more(self, X, index, weight) -> None:
+    def _learn_more(self, X, index, weight, std) -> None:
         """Take rows in under the kernel and by the side of the rows before."""
+        std = errors_for(self.posterior_.prepared.model.inputs, std, X, self.input_noise_std_)
         dtype = np.dtype(self.posterior_.row_dtype)
         self.n_samples_seen_ += len(X)
         theta, q = thawed(self.posterior_)
@@ -333,7 +376,14 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
                 theta, q = grown(theta, q, candidates, wanted, self.jitter_)
             prepared, self.jitter_ = prepare(*theta, self.jitter_)
             for part in blocks(len(X)):
-                stream = ArrayStream(X[part], index[part], weight[part], self._scaling, dtype)
+                stream = ArrayStream(
+                    X[part],
+                    index[part],
+                    weight[part],
+                    self._scaling,
+                    dtype,
+                    rows_of(std, part),
+                )
                 rows = min(CHUNK_ROWS, 2 ** int(np.ceil(np.log2(stream.n_rows))))  # few lengths
                 tolerance = self.tol * float(stream.weight.sum())
                 q, bound = absorb(prepared, q, list(stream.whole(rows)), tolerance)

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gpclf.data import Columns, Scaling
 from gpclf.estimators import knowing, pictures, storage
+from gpclf.estimators.noise import errors_of
 from gpclf.estimators.tables import table
 from gpclf.posterior import Posterior
 from gpclf.prediction import latent_marginals, log_probabilities, spread
@@ -21,6 +22,7 @@ class FittedClassifier:
     classes_: np.ndarray
     history_: dict[str, np.ndarray]
     share_kernel: Any
+    input_noise_std_: np.ndarray | None
     _columns: Columns
     _scaling: Scaling
 
@@ -50,24 +52,39 @@ class FittedClassifier:
         check_is_fitted(self, "posterior_")
         return self._rows(X)
 
-    def predict_log_proba(self, X: Any) -> np.ndarray:
+    def _errors(self, X: Any, X_std: Any) -> np.ndarray | None:
+        """The errors of rows X, as the kernel sees them: given, those of the fit, or none."""
+        typical = self.input_noise_std_ if X_std is None else X_std
+        if typical is None:
+            return None
+        numbers = table(self, X, self._columns)
+        names = getattr(self, "feature_names_in_", None)
+        std = errors_of(typical, numbers, self._columns, names)
+        assert std is not None
+        if not np.any(std > 0):
+            return None
+        return np.broadcast_to(self._scaling.errors(std), (len(numbers), self._scaling.width))
+
+    def predict_log_proba(self, X: Any, X_std: Any = None) -> np.ndarray:
         """Logarithms of the class probabilities, accurate where these are tiny: (N, C)."""
         rows = self._checked(X)
-        return log_probabilities(self.posterior_, rows)
+        return log_probabilities(self.posterior_, rows, self._errors(X, X_std))
 
-    def predict_proba(self, X: Any, return_std: bool = False) -> Any:
+    def predict_proba(self, X: Any, return_std: bool = False, X_std: Any = None) -> Any:
         """Class probabilities (N, C) in the order of `classes_`, latent variance integrated out.
 
-        With `return_std` also their standard deviations (N, C): how far each probability itself is
-        unknown, for want of rows nearby.
+        With errors `X_std` of the rows (as for `fit`) the places where they may be are integrated
+        out, too. Where it is not given, the errors are `input_noise_std_`; 0 says that there are
+        none. With `return_std` also the standard deviations of the probabilities (N, C): how far
+        each probability itself is unknown, for want of rows nearby.
         """
         rows = self._checked(X)
-        probabilities = np.exp(log_probabilities(self.posterior_, rows))
+        probabilities = np.exp(self.predict_log_proba(X, X_std))
         return (probabilities, spread(self.posterior_, rows).std) if return_std else probabilities
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any, X_std: Any = None) -> np.ndarray:
         """The most probable class of each row."""
-        likeliest = np.argmax(self.predict_log_proba(X), axis=1)
+        likeliest = np.argmax(self.predict_log_proba(X, X_std), axis=1)
         return self.classes_[likeliest]
 
     def latent_mean_and_variance(self, X: Any) -> tuple[np.ndarray, np.ndarray]:

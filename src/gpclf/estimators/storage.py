@@ -11,7 +11,7 @@ from gpclf import storage
 from gpclf.data import Columns, Scaling
 
 FITTED = ("elbo_", "stopped_", "jitter_", "n_features_in_", "n_samples_seen_")
-ARRAYS = ("inducing_points_", "relevance_")
+ARRAYS = ("inducing_points_", "relevance_", "input_noise_std_")
 
 
 def save(classifier: Any, path: str | os.PathLike) -> None:

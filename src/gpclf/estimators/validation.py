@@ -7,6 +7,7 @@ import numpy as np
 
 from gpclf.data import blocks
 from gpclf.data.columns import name_of
+from gpclf.estimators.noise import KINDS, LEARNED, RESAMPLE
 from gpclf.likelihoods.logistic_softmax import LogisticSoftmaxFamily
 
 INFERENCES = ("auto", "natural")
@@ -24,10 +25,8 @@ def check_parameters(parameters: dict[str, Any]) -> None:
     _one_of(parameters, "inference", INFERENCES)
     _one_of(parameters, "optimizer", OPTIMIZERS)
     _one_of(parameters, "precision", PRECISIONS)
-    if parameters["input_noise"] is not None:
-        raise ValueError(
-            f"input_noise={parameters['input_noise']!r} is not available yet: use None."
-        )
+    _one_of(parameters, "input_noise", (None, *KINDS, RESAMPLE))
+    _one_of(parameters, "input_noise_std", (None, *LEARNED))
     _count(parameters, "n_inducing", least=1, also=("auto", None))
     _count(parameters, "max_epochs", least=1, also=("auto",))
     _count(parameters, "batch_size", least=1, also=("auto",))

@@ -5,6 +5,7 @@ that a drawn class's sites are taken at (likelihoods/drawn_classes.py). A step r
 entries of the drawn classes only.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import jax.numpy as jnp
@@ -92,7 +93,7 @@ class ClassDraws:
         place = np.where(matches.any(axis=1), matches.argmax(axis=1), len(drawn))
         log_total = np.log(self.total[rows]).astype(chunk.X.dtype)
         label = DrawnLabel(jnp.asarray(place), jnp.asarray(log_total))
-        return Chunk(chunk.X, label, chunk.weight, chunk.scale, chunk.rows)
+        return replace(chunk, y=label)
 
     def remember(self, sites: Sites, chunk: Chunk, drawn: Any) -> None:
         """Renew what the chunk's rows know of the drawn classes."""

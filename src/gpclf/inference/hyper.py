@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import numpy as np
 from jaxtyping import Array, Float
@@ -24,7 +23,7 @@ from gpclf.inference.lbfgs import Memory, descend
 from gpclf.inference.natural import stochastic_step
 from gpclf.inference.sites import Survey, gradient, held, survey, with_features, with_prior
 from gpclf.inputs import Features
-from gpclf.likelihoods.base import RowBound, Sites
+from gpclf.likelihoods.base import Sites
 from gpclf.model import Model, Prepared, prepare, prepare_pullback
 from gpclf.precision import double_precision
 
@@ -39,13 +38,21 @@ class Theta(NamedTuple):
 
 
 def dual_bound(
-    theta: Theta, sites: Sequence[Sites], chunks: Sequence[Chunk], jitter: float
+    theta: Theta,
+    sites: Sequence[Sites],
+    chunks: Sequence[Chunk],
+    jitter: float,
+    rest: Float[np.ndarray, "C M"] | None = None,
 ) -> tuple[float, Theta, Natural]:
-    """The ELBO of the q that the held sites give under θ, its gradient by θ, and that q."""
+    """The ELBO of the q that the held sites give under θ, its gradient by θ, and that q.
+
+    `rest` is added to its linear part: what an engine knows of q and the sites do not say.
+    """
     prepared, _ = prepare(*theta, jitter)
     chunks = [with_features(prepared, chunk) for chunk in chunks]
-    pairs = list(zip(chunks, sites, strict=True))
-    q = with_prior(reduce(lambda pair: held(prepared, pair[1], pair[0]), pairs))
+    q = held_together(prepared, sites, chunks)
+    if rest is not None:
+        q = q._replace(linear=q.linear + rest)
     m, kl = moments(q)
     if not np.isfinite(kl):
         return np.nan, theta, q
@@ -62,7 +69,13 @@ def dual_bound(
         lambda triple: gradient(prepared, triple[2], by_q, triple[1], triple[0]),
         zip(chunks, sites, by_features, strict=True),
     )
-    return float(seen.bound) - kl, _by_theta(prepared, by_prepared, seen.by_likelihood), q
+    return float(seen.bound) - kl, _by_theta(prepared, by_prepared, seen), q
+
+
+def held_together(prepared: Prepared, sites: Sequence[Sites], chunks: Sequence[Chunk]) -> Natural:
+    """The q that held sites give."""
+    pairs = zip(chunks, sites, strict=True)
+    return with_prior(reduce(lambda pair: held(prepared, pair[1], pair[0]), pairs))
 
 
 class Programs:
@@ -73,7 +86,8 @@ class Programs:
     """
 
     def __init__(self, prepared: Prepared, chunk: Chunk, n_latent: int):
-        M, rows, dtype = prepared.Z.shape[-2], len(chunk.weight), chunk.X.dtype
+        M, dtype = prepared.Z.shape[-2], chunk.X.dtype
+        rows = len(chunk.weight) * prepared.model.inputs.places
         own = () if prepared.model.shared else (n_latent,)
         features: Any = (np.zeros((*own, rows, M), dtype), np.zeros((*own, rows), dtype))
         features = Features(*jax.device_put(features))
@@ -117,10 +131,14 @@ def compiled_beside(prepared: Prepared, chunk: Chunk, n_latent: int) -> Programs
     return _programs[key]
 
 
-def _by_theta(prepared: Prepared, by_prepared: Prepared, by_likelihood: RowBound) -> Theta:
-    """The gradient by θ, where the likelihood's own parameters were not prepared."""
+def _by_theta(prepared: Prepared, by_prepared: Prepared, seen: Survey) -> Theta:
+    """The gradient by θ, where parameters of the likelihood and the inputs were not prepared."""
+    if seen.by_prepared is not None:
+        by_prepared = jax.tree.map(np.add, by_prepared, seen.by_prepared)
     by_model, by_Z = prepare_pullback(prepared, by_prepared)
-    return Theta(eqx.tree_at(lambda model: model.likelihood, by_model, by_likelihood), by_Z)
+    by_likelihood, by_inputs = seen.by_own
+    by_inputs = jax.tree.map(np.add, by_model.inputs, by_inputs)
+    return Theta(replace(by_model, likelihood=by_likelihood, inputs=by_inputs), by_Z)
 
 
 def _flat(leaves: Sequence[Array | np.ndarray | np.floating]) -> np.ndarray:
@@ -146,6 +164,7 @@ def improve(
     jitter: float,
     move_points: bool,
     on_evaluation: Callable[[float, Theta, Natural], None],
+    rest: Float[np.ndarray, "C M"] | None = None,
 ) -> tuple[Theta, Natural | None, float]:
     """The best θ by dual bound and prior, its q, and their sum; at most so many evaluations.
 
@@ -160,7 +179,7 @@ def improve(
 
     def objective(flat: np.ndarray) -> tuple[float, np.ndarray]:
         here = jax.tree.unflatten(structure, _shaped_like(leaves, flat))
-        elbo, by_theta, q = dual_bound(here, sites, chunks, jitter)
+        elbo, by_theta, q = dual_bound(here, sites, chunks, jitter, rest)
         by_flat = _flat(jax.tree.leaves(by_theta))
         if not (np.isfinite(elbo) and np.all(np.isfinite(by_flat))):
             return np.inf, np.zeros_like(by_flat)
@@ -216,7 +235,7 @@ def stochastic_hyper_step(
     q = stochastic_step(q, own(seen.statistics(m).target()), q_rate, seen.sites)
     nothing = jax.tree.map(np.zeros_like, q)  # q is held: nothing reaches θ through it
     by_prepared = gradient(prepared, seen.by_features, nothing, seen.sites, chunk)
-    by_theta = _by_theta(prepared, by_prepared, seen.by_likelihood)
+    by_theta = _by_theta(prepared, by_prepared, seen)
     if not move_points:
         by_theta = by_theta._replace(Z=np.zeros_like(by_theta.Z))
     _, by_model = _log_prior(theta.model)

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 
 from gpclf.data import ArrayStream, Chunk
 from gpclf.gaussian import Natural
-from gpclf.inference.hyper import Theta, compiled_beside, improve
+from gpclf.inference.hyper import Theta, compiled_beside, held_together, improve
 from gpclf.inference.journal import (
     ENOUGH,
     NOT_A_NUMBER,
@@ -32,10 +32,10 @@ from gpclf.model import Model, Prepared, prepare
 # Hyper-parameters see so many rows for so many evaluations of the dual bound, and the last ones for
 # the rest. Coarse to fine: the first evaluations gain the most, and few rows tell them the way.
 # Last, the steps on q for such new rows.
-STAGES = ((2048, 15, 5), (None, None, 15))  # None: what the plan says
+STAGES = ((2048, 15, 5), (8192, 15, 15), (None, None, 15))  # None: what the plan says
 ROUND = 6  # evaluations between two refreshes of the sites
 STEPS = 3  # on q, for each refresh
-LOOK_STEPS = 4  # on q, where all rows are seen between two stages
+LOOK_STEPS = 4  # on q, where all rows are seen between two stages, or some of many halfway
 SOME_STEPS = 15  # on q, for the rows that are seen before many
 KEPT_FLOATS = 2**25  # of features, for the steps on all rows: 128 MB in float32
 
@@ -52,10 +52,10 @@ class Result(NamedTuple):
 
 
 def _rounds(plan: Plan, n_rows: int) -> Iterator[tuple[int, int, int]]:
-    """Rows, evaluations and steps, round by round; small data go without the coarse ones."""
+    """Rows, evaluations and steps, round by round; not many more rows need no coarse ones."""
     evaluations = plan.evaluations
     for rows, wanted, steps in STAGES:
-        if rows is not None and 2 * rows >= n_rows:
+        if rows is not None and (2 * rows >= n_rows or 2 * rows > plan.learning_rows):
             continue
         left = evaluations if wanted is None else min(wanted, evaluations)
         evaluations -= left
@@ -75,19 +75,23 @@ def _by_lbfgs(
 ) -> tuple[Theta, Natural, str]:
     """Rounds of closed-form steps on q and L-BFGS on the dual bound, until a round gains little."""
     done, before, stopped = 0, -np.inf, "evaluation limit"
-    memory, programs = Memory(), None
+    memory, programs, looked = Memory(), None, False
     seen, chunks, held, rate, total = 0, [], [], 1.0, 0.0
     for n_rows, evaluations, steps in _rounds(plan, stream.n_rows):
         new = n_rows != seen
         prepared, _ = prepare(*theta, plan.jitter)
-        if new and seen and plan.full_batch and n_rows < stream.n_rows <= MANY_ROWS:
+        if seen and plan.full_batch and n_rows < stream.n_rows and not looked:
             # a good classifier early, and with one function a better start for the rows that
             # follow; with many, these start from q as it was: from one of all rows letter ended
             # with an NLL of 0.202 instead of 0.186
-            look = (stream, plan, log, theta, "all rows")
-            share = done / plan.evaluations
-            looked = _over(prepared, q, *look, behind=seen, max_steps=LOOK_STEPS, share=share)
-            q = looked.q if len(q.linear) == 1 else q
+            many = stream.n_rows > MANY_ROWS
+            looked = 2 * done >= plan.evaluations if many else new
+            if looked:
+                part = stream.sample(MANY_ROWS // 8, rng) if many else stream
+                look = (part, plan, log, theta, "some rows" if many else "all rows")
+                share = done / plan.evaluations
+                found = _over(prepared, q, *look, behind=seen, max_steps=LOOK_STEPS, share=share)
+                q = found.q if new and len(q.linear) == 1 else q
         if new:  # other rows, other sites
             whole_chunks = max(1, n_rows // plan.chunk_rows)  # no work on rows that only fill up
             rows = stream.sample(whole_chunks * plan.chunk_rows, rng)
@@ -116,6 +120,9 @@ def _by_lbfgs(
         assert climbed.held is not None
         rate = climbed.rate
         held = made_definite(prepared, climbed.q, climbed.held, kept)
+        rest = None
+        if theta.model.inputs.bends:
+            rest = np.subtract(climbed.q.linear, held_together(prepared, held, kept).linear)
         assert programs is not None
         programs.wait()
         count = itertools.count(done + 1)
@@ -127,6 +134,7 @@ def _by_lbfgs(
             evaluations=evaluations,
             jitter=plan.jitter,
             move_points=plan.move_points,
+            rest=rest,
             on_evaluation=lambda elbo, theta, q, n=total, c=count: log.note(
                 "hyper-parameters", elbo / n, next(c) / plan.evaluations, theta, q
             ),
@@ -170,7 +178,8 @@ def _over(
     """Full-batch steps on all rows of a stream, from a q with so many rows `behind` it."""
     total = float(stream.weight.sum())
     kept = None
-    if stream.n_rows * theta.Z[..., 0].size <= KEPT_FLOATS:
+    places = stream.n_rows * theta.model.inputs.places
+    if places * theta.Z[..., 0].size <= KEPT_FLOATS:
         kept = [with_features(prepared, chunk) for chunk in stream.whole(plan.chunk_rows)]
 
     def chunks() -> Iterable[Chunk]:

@@ -115,8 +115,16 @@ def _definite_target(
     sites = made_definite(prepared, q, here.sites, chunks())
     if sites is here.sites:
         return here.statistics.target(), sites
-    pairs = zip(sites, chunks(), strict=True)
-    return with_prior(reduce(lambda pair: held_sum(prepared, pair[0], pair[1]), pairs)), sites
+
+    def together(sites: list[Sites]) -> Natural:
+        pairs = zip(sites, chunks(), strict=True)
+        return with_prior(reduce(lambda pair: held_sum(prepared, pair[0], pair[1]), pairs))
+
+    target = together(sites)
+    if prepared.model.inputs.bends:  # q has a part that no site of a row has
+        rest = here.statistics.target().linear - together(here.sites).linear
+        target = target._replace(linear=target.linear + rest)
+    return target, sites
 
 
 def begin(
@@ -130,7 +138,8 @@ def begin(
     """
     n_latent, size = q.linear.shape
     prior = Natural.standard(n_latent, size)
-    none = [Sites(*np.zeros((2, len(c.weight), n_latent), c.X.dtype)) for c in chunks()]
+    places = prepared.model.inputs.places
+    none = [Sites(*np.zeros((2, places * len(c.weight), n_latent), c.X.dtype)) for c in chunks()]
     easy = None
     if np.array_equal(q.linear, prior.linear):
         likelihood = prepared.model.likelihood

@@ -8,7 +8,9 @@ Optimizer = Literal["lbfgs", "adam"] | None
 
 FLOATS_AT_ONCE = 2**24  # of the largest array of a chunk, rows × functions × M: 64 MB in float32
 CHUNK_ROWS = 2048
-LEARNING_ROWS = 8192, 20480  # that hyper-parameters see: as many, and at most so many
+LEARNING_ROWS = 8192  # that hyper-parameters see, at least
+MOST_FOR_POINTS, MOST_FOR_ROWS = 20480, 32768  # where Z has many numbers, where rows are many
+SHARE = 16  # one row of so many
 MANY_ROWS = 2**18  # from here on full-batch steps see a quarter of so many first
 
 
@@ -44,20 +46,22 @@ def make_plan(
     move_points: bool = True,
     rate: float | str = "auto",
     drawn_classes: int | None = None,
+    places: int = 1,
 ) -> Plan:
     """The stated rules behind "auto".
 
     Hyper-parameters: L-BFGS on the dual bound of at most 8,192 rows, 60 evaluations; they
     stand for all rows, by their weights. Half as many rows as Z has numbers, if that is more, up to
-    20,480: else Z fits the rows that are seen and not the others. The posterior: full-batch steps
-    on all rows, two where these are many; a pass of steps on batches takes as long and forgets most
-    rows. With classes drawn for each step no part of a fit should need them all: Adam beside
-    stochastic steps.
+    20,480, or a sixteenth of all rows, up to 32,768: else Z and kernel fit the rows that are seen
+    and not the others. Half of that where rows have several places each. The posterior: full-batch
+    steps on all rows, two where these are many; a pass of steps on batches takes as long and
+    forgets most rows. With classes drawn for each step no part of a fit should need them all: Adam
+    beside stochastic steps.
     """
     automatic = "lbfgs" if drawn_classes is None else "adam"
     chosen: Optimizer = automatic if optimizer == "auto" else optimizer  # type: ignore[assignment]
-    most = max(64, FLOATS_AT_ONCE // (n_latent * n_inducing))
-    most = min(2 ** int(np.log2(most)), CHUNK_ROWS)
+    most = max(64, FLOATS_AT_ONCE // (n_latent * n_inducing * places))
+    most = max(64, min(2 ** int(np.log2(most)), CHUNK_ROWS // places))
     chunk_rows = most if n_rows > 4 * most else -(-n_rows // -(-n_rows // most))
     batch_rows = min(n_rows, most, 1024 if batch_size == "auto" else int(batch_size))
     stochastic = batch_size != "auto" or drawn_classes is not None
@@ -68,7 +72,7 @@ def make_plan(
     return Plan(
         optimizer=chosen,
         evaluations=60 if max_epochs == "auto" else int(max_epochs),
-        learning_rows=int(np.clip(n_inducing * n_features // 2, *LEARNING_ROWS)),
+        learning_rows=_learning_rows(n_rows, n_inducing * n_features, places),
         chunk_rows=chunk_rows,
         batch_rows=batch_rows,
         drawn_classes=drawn_classes,
@@ -80,3 +84,9 @@ def make_plan(
         move_points=move_points,
         dtype=dtype,
     )
+
+
+def _learning_rows(n_rows: int, numbers: int, places: int) -> int:
+    for_points = min(numbers // 2, MOST_FOR_POINTS)
+    for_rows = min(n_rows // SHARE, MOST_FOR_ROWS)
+    return max(LEARNING_ROWS, for_points, for_rows) // (1 if places == 1 else 2)

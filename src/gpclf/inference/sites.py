@@ -5,29 +5,58 @@ handled in the chunk's own precision, and what leaves is float64.
 """
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from gpclf.compilation import program
 from gpclf.data import Chunk
 from gpclf.gaussian import Moments, Natural
-from gpclf.inputs import Features
+from gpclf.inputs import Features, Inputs, Nodes
 from gpclf.likelihoods.base import RowBound, Sites
 from gpclf.model import Prepared, for_each
 from gpclf.precision import cast
 
 
+def _nodes(inputs: Inputs, chunk: Chunk) -> Nodes:
+    return inputs.nodes(chunk.X, chunk.std, chunk.y)
+
+
+def _new_features(prepared: Prepared, chunk: Chunk) -> Features:
+    """Of every place of every row."""
+    prepared = cast(prepared, chunk.X.dtype)
+    return prepared.features(_nodes(prepared.model.inputs, chunk).X)
+
+
 def _features(prepared: Prepared, chunk: Chunk) -> Features:
-    return prepared.features(chunk.X) if chunk.features is None else chunk.features
+    return _new_features(prepared, chunk) if chunk.features is None else chunk.features
 
 
-@program
-def _kept(prepared: Prepared, chunk: Chunk) -> Features:
-    return cast(prepared, chunk.X.dtype).features(chunk.X)
+_kept = program(_new_features)
+
+
+def _at_places(prepared: Prepared, of_rows: Any) -> Any:
+    """What belongs to rows, once for each of their places."""
+    places = prepared.model.inputs.places
+    if places == 1:
+        return of_rows
+    return jax.tree.map(lambda leaf: jnp.repeat(leaf, places, axis=0), of_rows)
+
+
+def _weights(prepared: Prepared, chunk: Chunk) -> Float[Array, "R"]:
+    """s·w of every place; the shares of a row's places are in their sites."""
+    return _at_places(prepared, chunk.scale * chunk.weight)
+
+
+def _finite_rows(values: Array, *of_places: Any) -> Bool[Array, "B"]:
+    """Whether all numbers of a row are: its bound, and what belongs to its places."""
+    finite = jnp.isfinite(values)
+    for part in of_places:
+        finite &= jnp.all(jnp.isfinite(part.reshape(len(values), -1)), axis=1)
+    return finite
 
 
 def with_features(prepared: Prepared, chunk: Chunk) -> Chunk:
@@ -55,7 +84,7 @@ def with_prior(sites: Natural) -> Natural:
 
 
 def _summed_sites(
-    A: Float[Array, "*G B M"], sites: Sites, weight: Float[Array, "B"]
+    A: Float[Array, "*G R M"], sites: Sites, weight: Float[Array, "R"]
 ) -> tuple[Float[Array, "C M"], Float[Array, "C M M"]]:
     """Σ wλa and Σ wτaaᵀ for each latent function."""
 
@@ -72,20 +101,30 @@ def _double(tree):
     return cast(tree, jnp.float64)
 
 
-@program
 def visit(prepared: Prepared, q: Moments, chunk: Chunk) -> tuple[Statistics, Sites]:
-    """The bound and the fresh sites of a chunk under q: summed, and row by row."""
+    """The bound and the fresh sites of a chunk under q: summed, and place by place."""
+    if prepared.model.inputs.bends:
+        seen = survey(prepared, q, chunk)
+        return seen.statistics(q), seen.sites
+    return _visit(prepared, q, chunk)
+
+
+@program
+def _visit(prepared: Prepared, q: Moments, chunk: Chunk) -> tuple[Statistics, Sites]:
     prepared, q = cast((prepared, q), chunk.X.dtype)
     features = _features(prepared, chunk)
     mu, nu = prepared.marginals(features, q)
-    sites = prepared.sites(chunk.y, mu, nu)
-    bounds = prepared.bounds(chunk.y, mu, nu)
-    finite = jnp.isfinite(bounds) & jnp.all(
-        jnp.isfinite(sites.precision) & jnp.isfinite(sites.linear), axis=1
-    )
-    weight = chunk.scale * chunk.weight
-    linear, precision = _summed_sites(features.A, sites, weight)
-    bound = jnp.sum(weight * bounds, dtype=jnp.float64)
+    y, inputs = _at_places(prepared, chunk.y), prepared.model.inputs
+    sites = prepared.sites(y, mu, nu)
+    each = prepared.bounds(y, mu, nu)
+    log_weight = _nodes(inputs, chunk).log_weight
+    bounds = inputs.joined(each, log_weight)
+    if inputs.places > 1:
+        share = jax.grad(lambda each: jnp.sum(inputs.joined(each, log_weight)))(each)[:, None]
+        sites = Sites(*(share * part for part in sites))
+    finite = _finite_rows(bounds, *sites)
+    linear, precision = _summed_sites(features.A, sites, _weights(prepared, chunk))
+    bound = jnp.sum(chunk.scale * chunk.weight * bounds, dtype=jnp.float64)
     return Statistics(bound, *_double((linear, precision)), jnp.sum(~finite)), sites
 
 
@@ -93,7 +132,7 @@ def visit(prepared: Prepared, q: Moments, chunk: Chunk) -> tuple[Statistics, Sit
 def held(prepared: Prepared, sites: Sites, chunk: Chunk) -> Natural:
     """The natural parameters of sites that are held while the features change."""
     prepared = cast(prepared, chunk.X.dtype)
-    sums = _summed_sites(_features(prepared, chunk).A, sites, chunk.scale * chunk.weight)
+    sums = _summed_sites(_features(prepared, chunk).A, sites, _weights(prepared, chunk))
     return Natural(*_double(sums))
 
 
@@ -112,9 +151,10 @@ class Survey(NamedTuple):
     bound: Float[Array | np.ndarray, ""]
     not_finite: Int[Array | np.ndarray, ""]
     by_q: Moments
-    by_likelihood: RowBound
-    by_features: Features  # row by row, for `gradient`
-    sites: Sites  # row by row
+    by_own: tuple[RowBound, Inputs]  # by parameters of their own, but for what features tell
+    by_prepared: Prepared | None  # what else there is, but for what features tell
+    by_features: Features  # place by place, for `gradient`
+    sites: Sites  # place by place
 
     def statistics(self, q: Moments) -> Statistics:
         """The same sums as `visit`, read off the gradient by q: −2 ∂/∂S, and ∂/∂m − 2 ∂/∂S m."""
@@ -132,22 +172,38 @@ class Survey(NamedTuple):
 def survey(prepared: Prepared, q: Moments, chunk: Chunk) -> Survey:
     """The bound of a chunk, its gradients, and the sites that they are."""
     prepared, q = cast((prepared, q), chunk.X.dtype)
-    weight = chunk.scale * chunk.weight
+    weight, inputs = chunk.scale * chunk.weight, prepared.model.inputs
+    y = _at_places(prepared, chunk.y)
     (mu, nu), pull = jax.vjp(prepared.marginals, _features(prepared, chunk), q)
 
-    def bounds(likelihood: RowBound, mu: Array, nu: Array) -> Array:
-        return jax.vmap(likelihood.bound)(chunk.y, mu, nu)
+    def extra(prepared: Prepared, q: Moments) -> Array:
+        return prepared.extra(q, chunk.X, chunk.std)
 
-    values, pull_bounds = jax.vjp(bounds, prepared.model.likelihood, mu, nu)
+    pull_extra = None
+    if inputs.bends:
+        more, pull_extra = jax.vjp(extra, prepared, q)
+        nu = nu + more
+
+    def bounds(own: tuple[RowBound, Inputs], mu: Array, nu: Array) -> Array:
+        likelihood, inputs = own
+        log_weight = _nodes(inputs, chunk).log_weight
+        return inputs.joined(jax.vmap(likelihood.bound)(y, mu, nu), log_weight)
+
+    values, pull_bounds = jax.vjp(bounds, (prepared.model.likelihood, inputs), mu, nu)
     _, by_mu, by_nu = pull_bounds(jnp.ones_like(values))
-    by_likelihood, _, _ = pull_bounds(weight)
-    by_features, by_q = pull((weight[:, None] * by_mu, weight[:, None] * by_nu))
+    by_own, _, _ = pull_bounds(weight)
+    weights = _weights(prepared, chunk)[:, None]
+    by_features, by_q = pull((weights * by_mu, weights * by_nu))
+    by_prepared = None
+    if pull_extra is not None:
+        by_prepared, more_by_q = pull_extra(weights * by_nu)
+        by_q = jax.tree.map(jnp.add, by_q, more_by_q)
     tau = -2 * by_nu
-    finite = jnp.isfinite(values) & jnp.all(jnp.isfinite(by_mu) & jnp.isfinite(by_nu), axis=1)
+    finite = _finite_rows(values, by_mu, by_nu)
     return Survey(
         jnp.sum(weight * values, dtype=jnp.float64),
         jnp.sum(~finite),
-        *_double((by_q, by_likelihood)),
+        *_double((by_q, by_own, by_prepared)),
         by_features,
         Sites(tau, by_mu + tau * mu),
     )
@@ -158,14 +214,10 @@ def gradient(
     prepared: Prepared, by_features: Features, by_held: Natural, sites: Sites, chunk: Chunk
 ) -> Prepared:
     """The gradient by what is prepared, from the one by the features and the one by `held(…)`."""
-
-    def features(prepared: Prepared) -> Features:
-        return cast(prepared, chunk.X.dtype).features(chunk.X)
-
-    (A, _), pull = jax.vjp(features, prepared)
+    (A, _), pull = jax.vjp(lambda prepared: _new_features(prepared, chunk), prepared)
     A = A if chunk.features is None else chunk.features.A
     by = cast(by_held, chunk.X.dtype)
-    weight = chunk.scale * chunk.weight
+    weight = _weights(prepared, chunk)
 
     def through_sites(rows, own):
         """By a: wλ ∂/∂h + 2wτ ∂/∂Λ a."""

@@ -1,5 +1,22 @@
 """How a row reaches the Gaussian process."""
 
-from gpclf.inputs.exact import Exact, Features, Inputs, Whitening
+from gpclf.inputs.amortised import Amortised, Network
+from gpclf.inputs.base import Features, Inputs, Nodes, Whitening
+from gpclf.inputs.exact import Exact
+from gpclf.inputs.first_order import FirstOrder
+from gpclf.inputs.latent import Augmented, Latent
+from gpclf.inputs.noise import Noisy
 
-__all__ = ["Exact", "Features", "Inputs", "Whitening"]
+__all__ = [
+    "Amortised",
+    "Augmented",
+    "Exact",
+    "Features",
+    "FirstOrder",
+    "Inputs",
+    "Latent",
+    "Network",
+    "Nodes",
+    "Noisy",
+    "Whitening",
+]

@@ -1,0 +1,145 @@
+"""Errors of inputs as users give them: how large, where, and what to do about them."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from gpclf.data import Columns, Scaling
+from gpclf.data.columns import name_of
+from gpclf.data.scaling import widths
+from gpclf.inputs import Amortised, Augmented, Exact, FirstOrder, Inputs, Latent, Network, Noisy
+from gpclf.inputs.noise import FIRST_STD
+
+KINDS: dict[str, type[Noisy]] = {
+    "latent": Latent,
+    "amortised": Amortised,
+    "first-order": FirstOrder,
+    "augment": Augmented,
+}
+RESAMPLE = "resample"  # errors are added to each batch anew, and its rows taken as exact
+LEARNED = ("learn", "learn-one")
+
+
+def errors_of(X_std: Any, X: np.ndarray, columns: Columns, names: Any) -> np.ndarray | None:
+    """X_std as an array like X, or with one row where all rows are alike.
+
+    Or a sentence that says what is wrong with it.
+    """
+    if X_std is None:
+        return None
+    try:
+        std = np.asarray(X_std, np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("X_std must hold numbers: standard deviations of the errors.") from None
+    allowed = ((), (X.shape[1],), X.shape)
+    if std.shape not in allowed:
+        raise ValueError(
+            f"X_std must be a number, one value per feature ({X.shape[1]}), or an array of the "
+            f"shape of X, {X.shape}; got shape {std.shape}."
+        )
+    wrong = ~np.isfinite(std) | (std < 0)
+    if wrong.any():
+        place = [int(i) for i in np.argwhere(wrong)[0]]
+        column = "" if not place else f" of {name_of(place[-1], names)}"
+        row = f" in row {place[0]}" if len(place) == 2 else ""
+        raise ValueError(
+            f"X_std must be finite and not negative, got {std[tuple(place)]}{column}{row}."
+        )
+    std = std if std.ndim == 2 else np.broadcast_to(std, (1, X.shape[1]))
+    if np.ndim(X_std) == 0:
+        return np.where(columns.counts > 0, 0.0, std)
+    levels = np.flatnonzero((columns.counts > 0) & np.any(std > 0, axis=0))
+    if len(levels):
+        raise ValueError(
+            f"X_std is not 0 for {name_of(int(levels[0]), names)}, which holds levels: an error "
+            "of a level is not a number."
+        )
+    return std
+
+
+def inputs_for(
+    kind: str | None,
+    size: Any,
+    std: np.ndarray | None,
+    exact: Any,
+    scaling: Scaling,
+    n_classes: int,
+) -> Inputs:
+    """The kind of input that the parameters ask for.
+
+    `exact`: a mask of the features without error, where its size is learned; levels have none.
+    """
+    if kind is None and std is None and size is None:
+        return Exact()
+    if kind == RESAMPLE:
+        if std is None or size is not None:
+            raise ValueError('input_noise="resample" needs X_std, and cannot learn it.')
+        return Exact()
+    chosen = KINDS["latent" if kind is None else kind]
+    if size is None:
+        if std is None:
+            raise ValueError(
+                f"input_noise={kind!r} needs to know how large the errors are: give X_std to fit, "
+                'or set input_noise_std="learn".'
+            )
+        return _with_network(chosen(), scaling, n_classes)
+    if std is not None:
+        raise ValueError(f"X_std is given, so input_noise_std={size!r} has nothing to learn.")
+    if chosen is Augmented:
+        raise ValueError('input_noise="augment" cannot learn the size of errors: use "latent".')
+    without = np.repeat((scaling.levels > 0) | exact, widths(scaling.levels))
+    shape = () if size == "learn-one" else (scaling.width,)
+    inputs = chosen(np.full(shape, np.log(FIRST_STD)), tuple(bool(w) for w in without))
+    return _with_network(inputs, scaling, n_classes)
+
+
+def _with_network(inputs: Noisy, scaling: Scaling, n_classes: int) -> Noisy:
+    """The inputs and, where they need one, a network for a table of this width."""
+    if not isinstance(inputs, Amortised):
+        return inputs
+    return replace(inputs, network=Network.start(scaling.width, n_classes))
+
+
+def rows_of(std: np.ndarray | None, rows: Any) -> np.ndarray | None:
+    """The errors of some rows."""
+    return std if std is None or len(std) == 1 else std[rows]
+
+
+def errors_for(
+    inputs: Inputs, std: np.ndarray | None, X: np.ndarray, usual: np.ndarray | None
+) -> np.ndarray | None:
+    """The errors of further rows: given, or the usual ones; none for inputs that take none."""
+    if isinstance(inputs, Noisy) and not inputs.learned:
+        return usual[None] if std is None and usual is not None else std
+    if std is not None:
+        raise ValueError("X_std is given, but the first rows were learned from without errors.")
+    return None
+
+
+def mask_of(features: Any, n_features: int, names: Any) -> np.ndarray:
+    """True for each feature that is not among those with an error; none is if None."""
+    if features is None:
+        return np.zeros(n_features, bool)
+    known = [] if names is None else [str(name) for name in names]
+    chosen = np.asarray(features)
+    if chosen.dtype == bool and chosen.shape == (n_features,):
+        return ~chosen
+    mask = np.ones(n_features, bool)
+    for feature in features:
+        place = known.index(feature) if isinstance(feature, str) and feature in known else feature
+        if isinstance(place, str) or not 0 <= int(place) < n_features:
+            raise ValueError(f"noisy_features names {feature!r}, which X does not have.")
+        mask[int(place)] = False
+    return mask
+
+
+def typical(inputs: Inputs, std: np.ndarray | None, scaling: Scaling) -> np.ndarray | None:
+    """One error per feature, in the user's units: as learned, or the median of those given."""
+    if isinstance(inputs, Noisy) and inputs.learned:
+        of_columns = np.asarray(inputs.learned_std(scaling.width)) * np.where(
+            np.isfinite(scaling.spread), scaling.spread, 0.0
+        )
+        first = np.cumsum(widths(scaling.levels)) - widths(scaling.levels)
+        return of_columns[first]
+    return None if std is None else np.median(std, axis=0)

@@ -1,0 +1,69 @@
+"""A network that sees a row and its class, and says where the true input may be."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from gpclf.inputs.base import Errors, Nodes, Rows
+from gpclf.inputs.latent import Latent
+from gpclf.inputs.noise import standard_places
+
+HIDDEN = 32
+
+
+class Network(eqx.Module):
+    """One hidden layer, from x̃ and the class to a shift and a log-variance for each feature.
+
+    In units of the error; it starts at none, with the error's own law.
+    """
+
+    first: Float[Array | np.ndarray, "H E"]
+    first_bias: Float[Array | np.ndarray, "H"]
+    last: Float[Array | np.ndarray, "F H"]
+    last_bias: Float[Array | np.ndarray, "F"]
+
+    @classmethod
+    def start(cls, n_features: int, n_classes: int, hidden: int = HIDDEN) -> "Network":
+        """Small random weights, always the same, and a last layer of zeros."""
+        seen = n_features + n_classes
+        first = np.random.default_rng(0).normal(size=(hidden, seen)) / np.sqrt(seen)
+        outputs = 2 * n_features
+        return cls(first, np.zeros(hidden), np.zeros((outputs, hidden)), np.zeros(outputs))
+
+    def __call__(self, seen: Float[Array, "B E"]) -> tuple[Rows, Rows]:
+        """The shift and the log-variance."""
+        layer = jnp.tanh(seen @ self.first.T + self.first_bias)
+        shift, log_variance = jnp.split(layer @ self.last.T + self.last_bias, 2, axis=1)
+        return shift, log_variance
+
+
+class Amortised(Latent):
+    """q(x) = N(x̃ + std·shift, std²·exp(log-variance)), both from a network of (x̃, y).
+
+    Places are drawn from q(x) and count by N(x̃, std²) / q(x), so that their number can be small:
+    with one place the bound is an estimate of E ℓ − KL(q(x) ‖ N(x̃, std²)), with more it lies
+    between that and the bound of `Latent`.
+    """
+
+    network: Any = None  # made when the table is known
+
+    @property
+    def n_classes(self) -> int:
+        """What is left of the network's inputs."""
+        return self.network.first.shape[1] - self.network.last.shape[0] // 2
+
+    def nodes(self, X: Rows, std: Errors, y: Int[Array, "B"]) -> Nodes:
+        """Those of q(x)."""
+        errors = self.std(X, std)
+        label = jax.nn.one_hot(y, self.n_classes, dtype=X.dtype)
+        shift, log_variance = self.network(jnp.concatenate([X, label], axis=1))
+        standard = standard_places(X, self.count)  # (B, S, D)
+        moved = shift[:, None] + jnp.exp(0.5 * log_variance)[:, None] * standard
+        places = X[:, None] + errors[:, None] * moved
+        ratio = 0.5 * (standard**2 - moved**2 + log_variance[:, None])
+        log_weight = jnp.sum(jnp.where(errors[:, None] > 0, ratio, 0.0), axis=2)
+        return Nodes(places.reshape(-1, X.shape[1]), log_weight.reshape(-1))

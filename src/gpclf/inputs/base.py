@@ -1,0 +1,96 @@
+"""What a kind of input is: from a row as it was measured to the marginals of a latent function.
+
+In four steps, and no engine knows which kind it is. `nodes`: the places where x may be, a fixed
+number of them a row, and how much each counts. `features`: what the kernel makes of each, which
+does not know q. `marginals`: (μ, ν) of each under q, to which `extra` may add a variance. `joined`:
+one bound for the row from those of its places.
+"""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from gpclf.gaussian import Moments
+from gpclf.kernels import Kernel
+from gpclf.linalg import quadratic_forms
+
+Rows = Float[Array, "B D"]
+Errors = Float[Array, "#B D"] | None  # the standard deviations of rows, where they are given
+
+
+class Whitening(eqx.Module):
+    """L⁻¹, LLᵀ = k(Z, Z) + jitter, and L⁻¹1 for a constant part of k: a sum that cancels."""
+
+    matrix: Float[Array | np.ndarray, "*G M M"]
+    ones: Float[Array | np.ndarray, "*G M"]
+
+
+class Features(NamedTuple):
+    """What the kernel makes of places: a(x) = L⁻¹k(Z, x), and k(x, x)."""
+
+    A: Float[Array, "*C R M"]
+    diagonal: Float[Array, "*C R"]
+
+
+class Nodes(NamedTuple):
+    """Places of rows; the logarithm of how much each counts, or None where all do alike."""
+
+    X: Float[Array, "R D"]
+    log_weight: Float[Array, "R"] | None
+
+
+class Inputs(eqx.Module):
+    """From rows to the marginals of one latent function: x is what was measured, unless changed."""
+
+    @property
+    def places(self) -> int:
+        """How many places a row has."""
+        return 1
+
+    @property
+    def bends(self) -> bool:
+        """Whether `extra` adds a variance that depends on the mean of q."""
+        return False
+
+    def nodes(self, X: Rows, std: Errors, y: Any) -> Nodes:
+        """The places of all rows, those of one row next to each other."""
+        return Nodes(X, None)
+
+    def features(
+        self,
+        kernel: Kernel,
+        Z: Float[Array, "M D"],
+        whitening: Whitening,
+        X: Float[Array, "R D"],
+    ) -> Features:
+        """The features of places X: one product for the kernel, one for the whitening."""
+        constant, rest = kernel.parts(X, Z)
+        return Features(constant * whitening.ones + rest @ whitening.matrix.T, kernel.diagonal(X))
+
+    def marginals(
+        self, features: Features, q: Moments
+    ) -> tuple[Float[Array, "R"], Float[Array, "R"]]:
+        """μ = aᵀm and ν = k(x, x) − aᵀa + aᵀSa (docs/mathematics.md), one product: A(S − I)."""
+        A, diagonal = features
+        return A @ q.mean, diagonal + quadratic_forms(A, q.excess)
+
+    def extra(
+        self,
+        kernel: Kernel,
+        Z: Float[Array, "M D"],
+        whitening: Whitening,
+        q: Moments,
+        X: Rows,
+        std: Errors,
+    ) -> Float[Array, "B"]:
+        """What the error of the input adds to ν, where x has one place."""
+        return jnp.zeros(X.shape[0], X.dtype)
+
+    def joined(
+        self, bounds: Float[Array, "R"], log_weight: Float[Array, "R"] | None
+    ) -> Float[Array, "B"]:
+        """One bound for each row, from those of its places."""
+        return bounds

@@ -1,0 +1,55 @@
+"""The true input as a latent variable, with a law of its own for each row."""
+
+import math
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from gpclf.inputs.base import Errors, Nodes, Rows
+from gpclf.inputs.noise import Noisy, scattered
+
+PLACES = 16
+
+
+class Latent(Noisy):
+    """x is one of several places about what was measured, with probabilities of the row's own.
+
+    The bound of a row is max over q(x) of E ℓ(x) − KL(q(x) ‖ N(x̃, std²)) = log E exp ℓ(x), the
+    expectation over N(x̃, std²): the best q(x) ∝ N(x̃, std²) exp ℓ(x) is known in closed form. So
+    nothing is stored for a row, and its q(x) is always up to date.
+    """
+
+    count: int = eqx.field(static=True, default=PLACES)
+
+    @property
+    def places(self) -> int:
+        """As many as were asked for."""
+        return self.count
+
+    def nodes(self, X: Rows, std: Errors, y: Any) -> Nodes:
+        """Those of the error's law."""
+        return Nodes(scattered(X, self.std(X, std), self.count), None)
+
+    def joined(
+        self, bounds: Float[Array, "R"], log_weight: Float[Array, "R"] | None
+    ) -> Float[Array, "B"]:
+        """log E exp ℓ."""
+        weighed = bounds if log_weight is None else bounds + log_weight
+        rows = weighed.reshape(-1, self.count)
+        return jax.nn.logsumexp(rows, axis=1) - math.log(self.count)
+
+
+class Augmented(Latent):
+    """Every row several times, each time with an error added: the usual remedy, to compare with.
+
+    The bound is E ℓ(x), which no error of any size can raise: it cannot be learned.
+    """
+
+    def joined(
+        self, bounds: Float[Array, "R"], log_weight: Float[Array, "R"] | None
+    ) -> Float[Array, "B"]:
+        """E ℓ."""
+        return jnp.mean(bounds.reshape(-1, self.count), axis=1)

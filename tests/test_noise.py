@@ -1,0 +1,280 @@
+"""Inputs with errors: the laws of each kind, on the engine and on the estimator."""
+
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import cases
+from gpclf import GPClassifier
+from gpclf.gaussian import Natural, moments
+from gpclf.inference.hyper import dual_bound
+from gpclf.inference.natural import climb
+from gpclf.inference.sites import survey, visit
+from gpclf.inputs import Amortised, Augmented, Exact, FirstOrder, Latent, Network
+from gpclf.inputs.noise import scattered
+from gpclf.kernels import RBF, Polynomial
+from gpclf.model import prepare
+from gpclf.quadrature import normal_nodes
+from problems import problem
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+KINDS = ("latent", "amortised", "first-order", "augment")
+EVERY_KIND = pytest.mark.parametrize("kind", KINDS)
+SOME = pytest.mark.parametrize("name", ["Logit", "Softmax", "RobustMax"])
+
+
+def inputs_of(kind, n_classes, *, learned=False):
+    """Inputs of a kind for rows of three features; the last has no error where it is learned."""
+    given = {"log_std": np.log([0.3, 0.2, 0.4]), "known": (False, False, True)} if learned else {}
+    if kind == "amortised":
+        network = Network.start(3, n_classes)
+        rng = np.random.default_rng(1)
+        network = replace(network, last=0.3 * rng.normal(size=network.last.shape))
+        return Amortised(**given, count=4, network=network)
+    if kind == "first-order":
+        return FirstOrder(**given)
+    return {"latent": Latent, "augment": Augmented}[kind](**given, count=4)
+
+
+def noisy_problem(name, kind, std, *, learned=False, shared=True):
+    """A small problem with errors: θ, a stream, and the number of functions."""
+    theta, stream, n_latent = problem(name, shared=shared)
+    inputs = inputs_of(kind, cases.LIKELIHOODS[name][1], learned=learned)
+    inputs = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float64), inputs)
+    theta = theta._replace(model=replace(theta.model, inputs=inputs))
+    std = None if learned else np.broadcast_to(np.asarray(std, float), stream.X.shape)
+    return theta, replace(stream, std=std), n_latent
+
+
+def some_q(n_latent, size, seed=0):
+    """A Gaussian that is not the prior."""
+    rng = np.random.default_rng(seed)
+    roots = 0.3 * rng.normal(size=(n_latent, size, size))
+    return Natural(rng.normal(size=(n_latent, size)), np.eye(size) + roots @ roots.swapaxes(1, 2))
+
+
+@EVERY_KIND
+@SOME
+def test_without_an_error_every_kind_is_the_exact_model(name, kind):
+    theta, stream, n_latent = noisy_problem(name, kind, 0.0)
+    exact = replace(theta.model, inputs=Exact())
+    prepared, _ = prepare(*theta, 1e-9)
+    plain, _ = prepare(exact, theta.Z, 1e-9)
+    m, _ = moments(some_q(n_latent, theta.Z.shape[0]))
+    chunk = next(stream.whole(60))
+    ours, theirs = survey(prepared, m, chunk), survey(plain, m, replace(chunk, std=None))
+    np.testing.assert_allclose(ours.bound, theirs.bound, rtol=1e-12)
+    for part in ("linear", "precision"):
+        a, b = (getattr(seen.statistics(m), part) for seen in (ours, theirs))
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-10)
+
+
+@EVERY_KIND
+@SOME
+def test_rows_may_change_places_with_their_errors(name, kind):
+    rng = np.random.default_rng(5)
+    std = rng.uniform(0, 0.5, (60, 3))
+    theta, stream, n_latent = noisy_problem(name, kind, std)
+    order = rng.permutation(60)
+    other = replace(
+        stream,
+        X=stream.X[order],
+        y=stream.y[order],
+        weight=stream.weight[order],
+        std=std[order],
+    )
+    prepared, _ = prepare(*theta, 1e-9)
+    m, _ = moments(some_q(n_latent, theta.Z.shape[0]))
+    ours, theirs = (survey(prepared, m, next(s.whole(60))) for s in (stream, other))
+    np.testing.assert_allclose(ours.bound, theirs.bound, rtol=1e-12)
+    unmoved = survey(prepared, m, next(replace(other, std=std).whole(60)))
+    assert abs(unmoved.bound - ours.bound) > 1e-6 * abs(ours.bound)
+
+
+@pytest.mark.parametrize("kernel", [RBF([1.0, 1.5, 2.0], 2.0), Polynomial(3, [2.0, 1.5, 2.0])])
+def test_the_extra_variance_is_that_of_a_finite_difference(kernel):
+    theta, stream, n_latent = noisy_problem("Softmax", "first-order", 0.2)
+    theta = theta._replace(model=replace(theta.model, kernel=kernel))
+    prepared, _ = prepare(*theta, 1e-9)
+    m, _ = moments(some_q(n_latent, theta.Z.shape[0]))
+    X, std = jnp.asarray(stream.X), jnp.asarray(stream.std)
+
+    def mean(X):
+        return np.asarray(prepared.marginals(prepared.features(X), m)[0])
+
+    numeric, step = 0.0, 1e-5
+    for d in range(3):
+        move = step * np.eye(3)[d]
+        slope = (mean(X + move) - mean(X - move)) / (2 * step)
+        numeric = numeric + (slope * np.asarray(std)[:, d : d + 1]) ** 2
+    np.testing.assert_allclose(prepared.extra(m, X, std), numeric, rtol=1e-6)
+
+
+@EVERY_KIND
+@SOME
+def test_two_ways_to_the_sites_agree(name, kind):
+    theta, stream, n_latent = noisy_problem(name, kind, 0.3)
+    prepared, _ = prepare(*theta, 1e-9)
+    m, _ = moments(some_q(n_latent, theta.Z.shape[0]))
+    chunk = next(stream.whole(60))
+    by_sites, _ = visit(prepared, m, chunk)
+    by_gradient = survey(prepared, m, chunk).statistics(m)
+    np.testing.assert_allclose(by_gradient.bound, by_sites.bound, rtol=1e-10)
+    np.testing.assert_allclose(by_gradient.linear, by_sites.linear, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(by_gradient.precision, by_sites.precision, rtol=1e-6, atol=1e-8)
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("learned", [True, False])
+def test_the_gradient_of_the_dual_bound_equals_finite_differences(kind, learned, shared):
+    theta, stream, n_latent = noisy_problem("Softmax", kind, 0.3, learned=learned, shared=shared)
+    prepared, _ = prepare(*theta, 1e-9)
+    chunks = list(stream.whole(60))
+    m, _ = moments(some_q(n_latent, theta.Z.shape[-2]))
+    sites = [survey(prepared, m, chunk).sites for chunk in chunks]
+    rest = np.random.default_rng(2).normal(size=(n_latent, theta.Z.shape[-2]))
+    gradient = dual_bound(theta, sites, chunks, 1e-9, rest)[1]
+    leaves, structure = jax.tree.flatten(theta)
+    rng = np.random.default_rng(3)
+    directions = [rng.normal(size=leaf.shape) for leaf in leaves]
+
+    def value(step):
+        moved = [leaf + step * d for leaf, d in zip(leaves, directions, strict=True)]
+        return dual_bound(jax.tree.unflatten(structure, moved), sites, chunks, 1e-9, rest)[0]
+
+    numeric = (value(1e-5) - value(-1e-5)) / 2e-5
+    pairs = zip(jax.tree.leaves(gradient), directions, strict=True)
+    along = sum(float(np.sum(g * d)) for g, d in pairs)
+    np.testing.assert_allclose(along, numeric, rtol=2e-5)
+
+
+@EVERY_KIND
+@SOME
+def test_steps_climb(name, kind):
+    theta, stream, n_latent = noisy_problem(name, kind, 0.4)
+    prepared, _ = prepare(*theta, 1e-9)
+    chunks, elbos = list(stream.whole(60)), []
+    q = Natural.standard(n_latent, theta.Z.shape[0])
+    climb(
+        prepared, q, lambda: chunks, max_steps=8, tolerance=1e-9, slack=0.0,
+        on_step=lambda elbo, q: elbos.append(elbo),
+    )  # fmt: skip
+    assert len(elbos) >= 2
+    assert np.all(np.diff(elbos) >= 0)
+
+
+def test_a_law_of_its_own_for_each_row_is_never_worse_than_the_errors():
+    """log E exp ℓ, with the best q(x), lies above E ℓ, with q(x) the law of the error."""
+    bounds = np.random.default_rng(0).normal(size=40)
+    free, fixed = (kind(count=4).joined(jnp.asarray(bounds), None) for kind in (Latent, Augmented))
+    assert np.all(np.asarray(free) >= np.asarray(fixed))
+    q = np.exp(bounds.reshape(-1, 4))
+    q /= q.sum(axis=1, keepdims=True)
+    best = np.sum(q * (bounds.reshape(-1, 4) - np.log(4 * q)), axis=1)
+    np.testing.assert_allclose(free, best, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dimensions", [1, 2, 7])
+def test_places_have_the_mean_and_the_variance_of_the_error(dimensions):
+    rng = np.random.default_rng(0)
+    X, std = rng.normal(size=(5, dimensions)), rng.uniform(0.1, 2, (5, dimensions))
+    places = np.asarray(scattered(jnp.asarray(X), jnp.asarray(std), 16)).reshape(5, 16, -1)
+    np.testing.assert_allclose(places.mean(axis=1), X, atol=1e-9)
+    np.testing.assert_allclose(places.std(axis=1), std, rtol=1e-9)
+    nodes = normal_nodes(1024, dimensions)
+    np.testing.assert_allclose(np.mean(nodes**4, axis=0), 3.0, rtol=0.05)
+
+
+def overlapping(rows=240, seed=0):
+    """Two classes on a line, symmetric about 0, and their labels."""
+    x = np.linspace(-2, 2, rows)
+    return x[:, None], (x > 0).astype(int)
+
+
+QUICK = {"kernel": "rbf", "n_inducing": 12, "max_epochs": 12, "random_state": 0}
+
+
+@EVERY_KIND
+def test_the_classifier_without_errors_is_the_plain_one(kind):
+    X, y = overlapping()
+    plain = GPClassifier(**QUICK).fit(X, y)
+    noisy = GPClassifier(input_noise=kind, **QUICK).fit(X, y, X_std=0)
+    grid = np.linspace(-3, 3, 50)[:, None]
+    np.testing.assert_allclose(noisy.predict_proba(grid), plain.predict_proba(grid), atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS[:3])
+def test_more_noise_never_sharpens_a_probability_near_a_boundary(kind):
+    X, y = overlapping()
+    near = np.linspace(-0.5, 0.5, 11)[:, None]
+    last = np.inf
+    for std in (0.0, 0.2, 0.5):
+        fitted = GPClassifier(input_noise=kind, **QUICK).fit(X, y, X_std=std)
+        p = fitted.predict_proba(near)[:, 1]
+        np.testing.assert_allclose(p + p[::-1], 1.0, atol=0.03)
+        sharpness = np.mean(np.abs(p - 0.5))
+        assert sharpness <= last + 1e-6
+        last = sharpness
+
+
+def test_errors_at_prediction():
+    X, y = overlapping()
+    fitted = GPClassifier(**QUICK).fit(X, y, X_std=0.2)
+    assert fitted.input_noise_std_ == pytest.approx([0.2])
+    near = np.array([[0.3]])
+    usual = fitted.predict_proba(near)
+    np.testing.assert_array_equal(fitted.predict_proba(near, X_std=0.2), usual)
+    exact, wide = (fitted.predict_proba(near, X_std=s)[0, 1] for s in (0, 1.0))
+    assert exact > usual[0, 1] > wide > 0.5
+
+
+def test_units_do_not_matter():
+    X, y = overlapping()
+    std = np.random.default_rng(0).uniform(0.05, 0.3, X.shape)
+    plain = GPClassifier(**QUICK).fit(X, y, X_std=std)
+    scaled = GPClassifier(**QUICK).fit(1e-9 * X + 7e-9, y, X_std=1e-9 * std)
+    np.testing.assert_allclose(
+        scaled.predict_proba(1e-9 * X + 7e-9, X_std=1e-9 * std),
+        plain.predict_proba(X, X_std=std),
+        atol=1e-4,
+    )
+
+
+@pytest.mark.parametrize("kind", ["latent", "amortised"])
+def test_a_learned_error_comes_back_from_a_file(kind, tmp_path):
+    X, y = overlapping()
+    X = np.column_stack([X, np.sin(5 * X)])
+    fitted = GPClassifier(
+        input_noise=kind, input_noise_std="learn", noisy_features=[0], **QUICK
+    ).fit(X, y)
+    assert fitted.input_noise_std_[0] > 0
+    assert fitted.input_noise_std_[1] == 0
+    fitted.save(tmp_path / "model")
+    loaded = GPClassifier.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.input_noise_std_, fitted.input_noise_std_)
+    np.testing.assert_array_equal(loaded.predict_proba(X), fitted.predict_proba(X))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "std", "sentence"),
+    [
+        ({}, [1.0, 2.0], "X_std must be a number, one value per feature"),
+        ({}, -0.1, "X_std must be finite and not negative"),
+        ({}, np.nan, "X_std must be finite"),
+        ({}, "much", "X_std must hold numbers"),
+        ({"input_noise": "latent"}, None, "needs to know how large the errors are"),
+        ({"input_noise_std": "learn"}, 0.1, "has nothing to learn"),
+        ({"input_noise": "augment", "input_noise_std": "learn"}, None, "cannot learn"),
+        ({"input_noise_std": "learn", "noisy_features": [3]}, None, "noisy_features names 3"),
+        ({"input_noise": "some"}, None, "input_noise must be one of"),
+    ],
+)
+def test_errors_that_make_no_sense_are_refused(parameters, std, sentence):
+    X, y = overlapping(20)
+    with pytest.raises(ValueError, match=sentence):
+        GPClassifier(**parameters, **QUICK).fit(X, y, X_std=std)

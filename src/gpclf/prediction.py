@@ -4,11 +4,11 @@ A row's result does not depend on the other rows of a call. Rows are padded to o
 so that after the first calls nothing is compiled again.
 """
 
-import math
 import weakref
 from collections import deque
 from collections.abc import Callable
-from functools import cache
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
 from typing import NamedTuple
 
 import equinox as eqx
@@ -70,7 +70,14 @@ def _log_probabilities(posterior: Posterior, X: Rows) -> Float[Array, "B K"]:
     return jax.vmap(posterior.likelihood.log_probabilities)(mu, nu)
 
 
-_log_probabilities_program = program(_log_probabilities, options=None)
+@partial(program, options=None)
+def _log_probabilities_program(posterior: Posterior, X: Rows) -> Float[Array, "B K"]:
+    return _normalised(_log_probabilities(posterior, X))
+
+
+def _normalised(logs: Float[Array, "B K"]) -> Float[Array, "B K"]:
+    """The same up to a constant a row, in float64, so that each row's exp sums to one."""
+    return jax.nn.log_softmax(logs.astype(jnp.float64), axis=1)
 
 
 _on_device: dict[int, Posterior] = {}
@@ -89,25 +96,36 @@ def _ready(posterior: Posterior) -> Posterior:
 
 
 def _in_chunks(function: Callable, posterior: Posterior, X: np.ndarray) -> list[np.ndarray]:
-    """The leaves of `function(posterior, rows)` for all rows, in float64."""
+    """The leaves of `function(posterior, rows)` for all rows, in float64.
+
+    Chunks of one function follow each other closely, without waiting for results; those of several
+    go in pairs, because their likelihood keeps one core busier than the other.
+    """
     X = np.asarray(X, posterior.row_dtype)
     size = FEW if len(X) <= FEW else MANY
-    posterior = _ready(posterior)
-    parts, under_way = [], deque()
+    ready = _ready(posterior)
 
-    def collect() -> None:
-        count, result = under_way.popleft()
-        parts.append([np.asarray(leaf, np.float64)[:count] for leaf in jax.tree.leaves(result)])
-
-    for first in range(0, len(X), size):
+    def start(first: int) -> list[Array]:
         rows = X[first : first + size]
         if len(rows) < size:
             rows = np.concatenate([rows, np.zeros((size - len(rows), X.shape[1]), X.dtype)])
-        under_way.append((min(size, len(X) - first), function(posterior, rows)))
-        if len(under_way) > AHEAD:
-            collect()
-    while under_way:
-        collect()
+        return jax.tree.leaves(function(ready, rows))
+
+    def collect(first: int, leaves: list[Array]) -> list[np.ndarray]:
+        return [np.asarray(leaf, np.float64)[: len(X) - first] for leaf in leaves]
+
+    firsts = range(0, len(X), size)
+    if posterior.n_latent > 1 and len(firsts) > 1:
+        with ThreadPoolExecutor(2) as pool:
+            whole = double_precision(lambda first: collect(first, start(first)))
+            parts = list(pool.map(whole, firsts))
+    else:
+        parts, under_way = [], deque()
+        for first in firsts:
+            under_way.append((first, start(first)))
+            if len(under_way) > AHEAD:
+                parts.append(collect(*under_way.popleft()))
+        parts += [collect(*each) for each in under_way]
     return [np.concatenate(leaves) for leaves in zip(*parts, strict=True)]
 
 
@@ -119,17 +137,13 @@ def latent_marginals(posterior: Posterior, X: np.ndarray) -> tuple[np.ndarray, n
     return mu, nu
 
 
-def _scattered_log_probabilities(
-    posterior: Posterior, rows: Float[Array, "B E"]
-) -> Float[Array, "B K"]:
+@partial(program, options=None)
+def _scattered_program(posterior: Posterior, rows: Float[Array, "B E"]) -> Float[Array, "B K"]:
     """The mean over places about each row; X and the errors stand side by side."""
     X, std = jnp.split(rows, 2, axis=1)
     places = scattered(X, std, PLACES).reshape(len(X), PLACES, -1)
     logs = jax.lax.map(lambda X: _log_probabilities(posterior, X), jnp.swapaxes(places, 0, 1))
-    return jax.nn.logsumexp(logs, axis=0) - math.log(PLACES)
-
-
-_scattered_program = program(_scattered_log_probabilities, options=None)
+    return _normalised(jax.nn.logsumexp(logs, axis=0))
 
 
 @compiled_once
@@ -146,7 +160,7 @@ def log_probabilities(
     else:
         both = np.concatenate([X, std], axis=1)
         (logs,) = _in_chunks(_scattered_program, posterior, both)
-    return logs - np.logaddexp.reduce(logs, axis=1, keepdims=True)
+    return logs
 
 
 class Spread(NamedTuple):

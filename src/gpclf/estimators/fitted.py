@@ -78,9 +78,10 @@ class FittedClassifier:
         none. With `return_std` also the standard deviations of the probabilities (N, C): how far
         each probability itself is unknown, for want of rows nearby.
         """
-        rows = self._checked(X)
         probabilities = np.exp(self.predict_log_proba(X, X_std))
-        return (probabilities, spread(self.posterior_, rows).std) if return_std else probabilities
+        if not return_std:
+            return probabilities
+        return probabilities, spread(self.posterior_, self._checked(X)).std
 
     def predict(self, X: Any, X_std: Any = None) -> np.ndarray:
         """The most probable class of each row."""

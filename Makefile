@@ -72,6 +72,15 @@ bench-large: bench-setup ## seconds to the rivals' NLL after 180 s, on 581,012 a
 bench-compare: $(VENV)/.dev ## NLL and calibration beside boosting, forest, logistic regression
 	$(BIN)/python benchmarks/compare.py
 
+PAPERS = cd benchmarks && $(abspath $(BIN))/python -m papers.
+
+bench-papers: $(VENV)/.dev ## the papers' tables and figures, made anew: hours
+	-$(PAPERS)hensman_table --resume
+	-$(PAPERS)hensman_banana
+	-$(PAPERS)hensman_image
+	-$(PAPERS)galy_fajou_table --resume
+	-$(PAPERS)liu_tables --resume
+
 bench-step: $(VENV)/.dev ## a natural step against the matrix-product speed of this machine
 	$(BIN)/python benchmarks/step.py
 
@@ -105,5 +114,5 @@ clean: ## remove the environments and build products
 	rm -rf $(VENV) $(VENV)-gpflow $(VENV)-gpytorch $(VENV)-docs build dist .pytest_cache .ruff_cache
 
 .PHONY: help demo check test test-slow docs format clean bench-setup bench-accuracy bench-likelihoods \
-	bench-categorical bench-classes bench-race bench-race-all bench-large bench-compare bench-step bench-prediction bench-cold \
+	bench-categorical bench-classes bench-race bench-race-all bench-large bench-compare bench-papers bench-step bench-prediction bench-cold \
 	bench-scaling bench-quick

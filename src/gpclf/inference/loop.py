@@ -32,7 +32,7 @@ from gpclf.model import Model, Prepared, prepare
 # Hyper-parameters see so many rows for so many evaluations of the dual bound, and the last ones for
 # the rest. Coarse to fine: the first evaluations gain the most, and few rows tell them the way.
 # Last, the steps on q for such new rows.
-STAGES = ((2048, 15, 5), (8192, 15, 15), (None, None, 15))  # None: what the plan says
+STAGES = ((2048, 12, 5), (8192, 15, 15), (None, None, 15))  # None: what the plan says
 ROUND = 6  # evaluations between two refreshes of the sites
 STEPS = 3  # on q, for each refresh
 LOOK_STEPS = 4  # on q, where all rows are seen between two stages, or some of many halfway

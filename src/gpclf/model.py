@@ -75,17 +75,20 @@ class Prepared(eqx.Module):
         )
         return mu.T, nu.T
 
-    def extra(self, q: Moments, X: Rows, std: Any) -> Marginals:
+    def extra(self, features: Features, q: Moments, X: Rows, std: Any) -> Marginals:
         """What the errors of the rows add to ν, for every latent function."""
+        inputs, shared = self.model.inputs, self.model.shared
 
-        def one(own):
-            kernel, Z, whitening, q = own
-            return self.model.inputs.extra(kernel, Z, whitening, q, X, std)
+        def reach(kernel, Z):
+            return inputs.reach(kernel, Z, X, std)
 
-        parts = (self.model.kernel, self.Z, self.whitening)
-        shared = self.model.shared
+        def one(own, q):
+            return inputs.extra(*own, q, X, std)
+
+        common = (reach if shared else jax.vmap(reach))(self.model.kernel, self.Z)
+        parts = (self.model.kernel, self.Z, self.whitening, common, features)
         return for_each(
-            lambda own: one((*parts, own[1]) if shared else (*own[0], own[1])),
+            lambda own: one(parts if shared else own[0], own[1]),
             (None if shared else parts, q),
         ).T
 

@@ -28,6 +28,7 @@ DRAWS = 1024  # of several functions at once, by a Sobol sequence: always the sa
 ROWS_AT_ONCE = 64  # whose draws fit in the cache
 AHEAD = 2  # chunks that are computed while an earlier one is copied
 PLACES = 64  # about a row whose inputs have errors
+MANY_SCATTERED = 128  # rows with so many places each
 BLOCKS = 8  # of columns of a triangular matrix: 9/16 of the products are left
 NARROWEST = 100  # columns of all functions together, below which a product is slow
 
@@ -95,14 +96,16 @@ def _ready(posterior: Posterior) -> Posterior:
     return _on_device[key]
 
 
-def _in_chunks(function: Callable, posterior: Posterior, X: np.ndarray) -> list[np.ndarray]:
+def _in_chunks(
+    function: Callable, posterior: Posterior, X: np.ndarray, many: int = MANY
+) -> list[np.ndarray]:
     """The leaves of `function(posterior, rows)` for all rows, in float64.
 
     Chunks of one function follow each other closely, without waiting for results; those of several
     go in pairs, because their likelihood keeps one core busier than the other.
     """
     X = np.asarray(X, posterior.row_dtype)
-    size = FEW if len(X) <= FEW else MANY
+    size = FEW if len(X) <= FEW else many
     ready = _ready(posterior)
 
     def start(first: int) -> list[Array]:
@@ -141,9 +144,8 @@ def latent_marginals(posterior: Posterior, X: np.ndarray) -> tuple[np.ndarray, n
 def _scattered_program(posterior: Posterior, rows: Float[Array, "B E"]) -> Float[Array, "B K"]:
     """The mean over places about each row; X and the errors stand side by side."""
     X, std = jnp.split(rows, 2, axis=1)
-    places = scattered(X, std, PLACES).reshape(len(X), PLACES, -1)
-    logs = jax.lax.map(lambda X: _log_probabilities(posterior, X), jnp.swapaxes(places, 0, 1))
-    return _normalised(jax.nn.logsumexp(logs, axis=0))
+    logs = _log_probabilities(posterior, scattered(X, std, PLACES))
+    return _normalised(jax.nn.logsumexp(logs.reshape(len(X), PLACES, -1), axis=1))
 
 
 @compiled_once
@@ -159,7 +161,7 @@ def log_probabilities(
         (logs,) = _in_chunks(_log_probabilities_program, posterior, X)
     else:
         both = np.concatenate([X, std], axis=1)
-        (logs,) = _in_chunks(_scattered_program, posterior, both)
+        (logs,) = _in_chunks(_scattered_program, posterior, both, MANY_SCATTERED)
     return logs
 
 

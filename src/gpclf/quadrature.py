@@ -49,7 +49,12 @@ def graded(mean: Scalar, variance: Scalar, count: int = GRADED_NODES) -> tuple[P
 
 @cache
 def normal_nodes(count: int, dimensions: int) -> Float[np.ndarray, "S D"]:
-    """`count` places of N(0, I) by a Sobol sequence, each coordinate with mean 0 and variance 1."""
+    """`count` places of N(0, I) by a Sobol sequence, each coordinate with mean 0 and variance 1.
+
+    One place alone is 1 in every coordinate, for signs that are drawn elsewhere.
+    """
+    if count == 1:
+        return np.ones((1, dimensions))
     from scipy.special import ndtri
     from scipy.stats import qmc  # slow to import
 
@@ -59,7 +64,7 @@ def normal_nodes(count: int, dimensions: int) -> Float[np.ndarray, "S D"]:
         places = qmc.Sobol(dimensions, rng=np.random.default_rng(0)).random(count)
     nodes = ndtri(places)
     nodes -= nodes.mean(axis=0)
-    return nodes / np.sqrt(np.mean(nodes**2, axis=0)) if count > 1 else nodes
+    return nodes / np.sqrt(np.mean(nodes**2, axis=0))
 
 
 GAUSS_NODES, GAUSS_WEIGHTS = np.polynomial.legendre.leggauss(8)

@@ -67,12 +67,13 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
         None: every row, the full Gaussian process.
     inference : "auto" or "natural"
         How the posterior is found: closed-form natural-gradient steps.
-    input_noise : None, "latent", "amortised", "first-order", "augment" or "resample"
+    input_noise : None, "latent", "amortised", "first-order", "augment", "resample" or Noisy
         What to do about errors of the inputs. None: nothing, unless `fit` is given `X_std`, then
         "latent": the true input of each row is unknown and has a law of its own. "amortised": a
         network learns that law from the row and its class. "first-order": the slope of the function
         there adds to its variance. To compare with, two usual remedies: "augment" repeats rows
-        with errors added, "resample" adds errors to each batch of stochastic steps anew.
+        with errors added, "resample" adds errors to each batch of stochastic steps anew. An object
+        of `gpclf.inputs` has options: `Latent(count=32)`, `Amortised(count=1, hidden=64)`.
     max_epochs : "auto" or int
         At most so many evaluations of the bound for hyper-parameters and passes for the posterior.
     batch_size : "auto" or int

@@ -59,14 +59,14 @@ def errors_of(X_std: Any, X: np.ndarray, columns: Columns, names: Any) -> np.nda
 
 
 def inputs_for(
-    kind: str | None,
+    kind: Any,
     size: Any,
     std: np.ndarray | None,
     exact: Any,
     scaling: Scaling,
     n_classes: int,
 ) -> Inputs:
-    """The kind of input that the parameters ask for.
+    """The kind of input that the parameters ask for, by its name or as an object with options.
 
     `exact`: a mask of the features without error, where its size is learned; levels have none.
     """
@@ -76,21 +76,25 @@ def inputs_for(
         if std is None or size is not None:
             raise ValueError('input_noise="resample" needs X_std, and cannot learn it.')
         return Exact()
-    chosen = KINDS["latent" if kind is None else kind]
+    chosen = kind if isinstance(kind, Noisy) else KINDS["latent" if kind is None else kind]()
     if size is None:
         if std is None:
             raise ValueError(
                 f"input_noise={kind!r} needs to know how large the errors are: give X_std to fit, "
                 'or set input_noise_std="learn".'
             )
-        return _with_network(chosen(), scaling, n_classes)
+        return _with_network(chosen, scaling, n_classes)
     if std is not None:
         raise ValueError(f"X_std is given, so input_noise_std={size!r} has nothing to learn.")
-    if chosen is Augmented:
+    if isinstance(chosen, Augmented):
         raise ValueError('input_noise="augment" cannot learn the size of errors: use "latent".')
     without = np.repeat((scaling.levels > 0) | exact, widths(scaling.levels))
     shape = () if size == "learn-one" else (scaling.width,)
-    inputs = chosen(np.full(shape, np.log(FIRST_STD)), tuple(bool(w) for w in without))
+    inputs = replace(
+        chosen,
+        log_std=np.full(shape, np.log(FIRST_STD)),
+        known=tuple(bool(w) for w in without),
+    )
     return _with_network(inputs, scaling, n_classes)
 
 
@@ -98,7 +102,7 @@ def _with_network(inputs: Noisy, scaling: Scaling, n_classes: int) -> Noisy:
     """The inputs and, where they need one, a network for a table of this width."""
     if not isinstance(inputs, Amortised):
         return inputs
-    return replace(inputs, network=Network.start(scaling.width, n_classes))
+    return replace(inputs, network=Network.start(scaling.width, n_classes, inputs.hidden))
 
 
 def rows_of(std: np.ndarray | None, rows: Any) -> np.ndarray | None:

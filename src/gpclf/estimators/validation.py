@@ -8,6 +8,7 @@ import numpy as np
 from gpclf.data import blocks
 from gpclf.data.columns import name_of
 from gpclf.estimators.noise import KINDS, LEARNED, RESAMPLE
+from gpclf.inputs import Noisy
 from gpclf.likelihoods.logistic_softmax import LogisticSoftmaxFamily
 
 INFERENCES = ("auto", "natural")
@@ -25,7 +26,8 @@ def check_parameters(parameters: dict[str, Any]) -> None:
     _one_of(parameters, "inference", INFERENCES)
     _one_of(parameters, "optimizer", OPTIMIZERS)
     _one_of(parameters, "precision", PRECISIONS)
-    _one_of(parameters, "input_noise", (None, *KINDS, RESAMPLE))
+    if not isinstance(parameters["input_noise"], Noisy):
+        _one_of(parameters, "input_noise", (None, *KINDS, RESAMPLE))
     _one_of(parameters, "input_noise_std", (None, *LEARNED))
     _count(parameters, "n_inducing", least=1, also=("auto", None))
     _count(parameters, "max_epochs", least=1, also=("auto",))

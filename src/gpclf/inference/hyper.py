@@ -21,8 +21,15 @@ from gpclf.data import Chunk, reduce
 from gpclf.gaussian import Natural, elbo_pullback, moments
 from gpclf.inference.lbfgs import Memory, descend
 from gpclf.inference.natural import stochastic_step
-from gpclf.inference.sites import Survey, gradient, held, survey, with_features, with_prior
-from gpclf.inputs import Features
+from gpclf.inference.sites import (
+    Survey,
+    blank_features,
+    gradient,
+    held,
+    survey,
+    with_features,
+    with_prior,
+)
 from gpclf.likelihoods.base import Sites
 from gpclf.model import Model, Prepared, prepare, prepare_pullback
 from gpclf.precision import double_precision
@@ -88,9 +95,7 @@ class Programs:
     def __init__(self, prepared: Prepared, chunk: Chunk, n_latent: int):
         M, dtype = prepared.Z.shape[-2], chunk.X.dtype
         rows = len(chunk.weight) * prepared.model.inputs.places
-        own = () if prepared.model.shared else (n_latent,)
-        features: Any = (np.zeros((*own, rows, M), dtype), np.zeros((*own, rows), dtype))
-        features = Features(*jax.device_put(features))
+        features = blank_features(prepared, chunk)
         seen = replace(chunk, features=features)
         sites = Sites(*np.zeros((2, rows, n_latent), dtype))
         q = Natural.standard(n_latent, M)

@@ -85,7 +85,7 @@ def new_points(
     factorisation of what is left.
     """
     kernel, rows = prepared.model.kernel, jnp.asarray(X)
-    A, diagonal = (np.asarray(part, np.float64) for part in prepared.features(rows))
+    A, diagonal = (np.asarray(part, np.float64) for part in prepared.features(rows)[:2])
     left, chosen, columns = diagonal - np.sum(A**2, axis=1), [], []
     while len(chosen) < count:
         pivot = int(np.argmax(left / diagonal))

@@ -64,6 +64,12 @@ def with_features(prepared: Prepared, chunk: Chunk) -> Chunk:
     return replace(chunk, features=_kept(prepared, chunk))
 
 
+def blank_features(prepared: Prepared, chunk: Chunk) -> Features:
+    """Zeros in the place of features; nothing is compiled."""
+    shapes = jax.eval_shape(_new_features, prepared, chunk)
+    return jax.device_put(jax.tree.map(lambda of: np.zeros(of.shape, of.dtype), shapes))
+
+
 class Statistics(NamedTuple):
     """Sums over rows: s Σ wℓ, and the natural parameters s Σ wλa, s Σ wτaaᵀ of their sites."""
 
@@ -174,14 +180,15 @@ def survey(prepared: Prepared, q: Moments, chunk: Chunk) -> Survey:
     prepared, q = cast((prepared, q), chunk.X.dtype)
     weight, inputs = chunk.scale * chunk.weight, prepared.model.inputs
     y = _at_places(prepared, chunk.y)
-    (mu, nu), pull = jax.vjp(prepared.marginals, _features(prepared, chunk), q)
+    features = _features(prepared, chunk)
+    (mu, nu), pull = jax.vjp(prepared.marginals, features, q)
 
-    def extra(prepared: Prepared, q: Moments) -> Array:
-        return prepared.extra(q, chunk.X, chunk.std)
+    def extra(prepared: Prepared, features: Features, q: Moments) -> Array:
+        return prepared.extra(features, q, chunk.X, chunk.std)
 
     pull_extra = None
     if inputs.bends:
-        more, pull_extra = jax.vjp(extra, prepared, q)
+        more, pull_extra = jax.vjp(extra, prepared, features, q)
         nu = nu + more
 
     def bounds(own: tuple[RowBound, Inputs], mu: Array, nu: Array) -> Array:
@@ -196,8 +203,8 @@ def survey(prepared: Prepared, q: Moments, chunk: Chunk) -> Survey:
     by_features, by_q = pull((weights * by_mu, weights * by_nu))
     by_prepared = None
     if pull_extra is not None:
-        by_prepared, more_by_q = pull_extra(weights * by_nu)
-        by_q = jax.tree.map(jnp.add, by_q, more_by_q)
+        by_prepared, *more = pull_extra(weights * by_nu)
+        by_features, by_q = jax.tree.map(jnp.add, (by_features, by_q), tuple(more))
     tau = -2 * by_nu
     finite = _finite_rows(values, by_mu, by_nu)
     return Survey(
@@ -214,8 +221,8 @@ def gradient(
     prepared: Prepared, by_features: Features, by_held: Natural, sites: Sites, chunk: Chunk
 ) -> Prepared:
     """The gradient by what is prepared, from the one by the features and the one by `held(…)`."""
-    (A, _), pull = jax.vjp(lambda prepared: _new_features(prepared, chunk), prepared)
-    A = A if chunk.features is None else chunk.features.A
+    features, pull = jax.vjp(lambda prepared: _new_features(prepared, chunk), prepared)
+    A = features.A if chunk.features is None else chunk.features.A
     by = cast(by_held, chunk.X.dtype)
     weight = _weights(prepared, chunk)
 
@@ -233,4 +240,4 @@ def gradient(
         )
     else:
         by_A = by_features.A + for_each(lambda own: through_sites(own[0], own[1:]), (A, *each))
-    return pull(Features(by_A, by_features.diagonal))[0]
+    return pull(by_features._replace(A=by_A))[0]

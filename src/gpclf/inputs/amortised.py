@@ -45,11 +45,13 @@ class Amortised(Latent):
     """q(x) = N(x̃ + std·shift, std²·exp(log-variance)), both from a network of (x̃, y).
 
     Places are drawn from q(x) and count by N(x̃, std²) / q(x), so that their number can be small:
-    with one place the bound is an estimate of E ℓ − KL(q(x) ‖ N(x̃, std²)), with more it lies
-    between that and the bound of `Latent`.
+    with one place, a standard deviation away, the bound is ℓ there − KL(q(x) ‖ N(x̃, std²)), an
+    estimate of E ℓ − KL; with more it lies between that and the bound of `Latent`. The network has
+    `hidden` units.
     """
 
     network: Any = None  # made when the table is known
+    hidden: int = eqx.field(static=True, default=HIDDEN)
 
     @property
     def n_classes(self) -> int:
@@ -64,6 +66,10 @@ class Amortised(Latent):
         standard = standard_places(X, self.count)  # (B, S, D)
         moved = shift[:, None] + jnp.exp(0.5 * log_variance)[:, None] * standard
         places = X[:, None] + errors[:, None] * moved
-        ratio = 0.5 * (standard**2 - moved**2 + log_variance[:, None])
+        if self.count == 1:  # what the line below is on average over ±standard
+            spread = jnp.exp(log_variance)
+            ratio = 0.5 * (1.0 - shift**2 - spread + log_variance)[:, None]
+        else:
+            ratio = 0.5 * (standard**2 - moved**2 + log_variance[:, None])
         log_weight = jnp.sum(jnp.where(errors[:, None] > 0, ratio, 0.0), axis=2)
         return Nodes(places.reshape(-1, X.shape[1]), log_weight.reshape(-1))

@@ -29,10 +29,14 @@ class Whitening(eqx.Module):
 
 
 class Features(NamedTuple):
-    """What the kernel makes of places: a(x) = L⁻¹k(Z, x), and k(x, x)."""
+    """What the kernel makes of places: a(x) = L⁻¹k(Z, x), and k(x, x).
+
+    Also ∂k(x, z)/∂p, where the slope of the mean is wanted and k knows products p only.
+    """
 
     A: Float[Array, "*C R M"]
     diagonal: Float[Array, "*C R"]
+    by_product: Float[Array, "*C R M"] | None = None
 
 
 class Nodes(NamedTuple):
@@ -74,14 +78,20 @@ class Inputs(eqx.Module):
         self, features: Features, q: Moments
     ) -> tuple[Float[Array, "R"], Float[Array, "R"]]:
         """μ = aᵀm and ν = k(x, x) − aᵀa + aᵀSa (docs/mathematics.md), one product: A(S − I)."""
-        A, diagonal = features
-        return A @ q.mean, diagonal + quadratic_forms(A, q.excess)
+        A = features.A
+        return A @ q.mean, features.diagonal + quadratic_forms(A, q.excess)
+
+    def reach(self, kernel: Kernel, Z: Float[Array, "M D"], X: Rows, std: Errors) -> Any:
+        """What `extra` needs to know of kernel and errors, whatever q is."""
+        return None
 
     def extra(
         self,
         kernel: Kernel,
         Z: Float[Array, "M D"],
         whitening: Whitening,
+        reach: Any,
+        features: Features,
         q: Moments,
         X: Rows,
         std: Errors,

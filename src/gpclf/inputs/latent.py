@@ -24,6 +24,10 @@ class Latent(Noisy):
 
     count: int = eqx.field(static=True, default=PLACES)
 
+    def __check_init__(self) -> None:
+        if not (isinstance(self.count, int) and self.count >= 1):
+            raise ValueError(f"count must be a whole number of at least 1, got {self.count!r}.")
+
     @property
     def places(self) -> int:
         """As many as were asked for."""

@@ -55,6 +55,16 @@ class Kernel(eqx.Module):
         """k(x, x) of every row of X."""
         return jax.vmap(lambda x: self(x, x))(X)
 
+    def by_product(
+        self, X: Real[Array, "N D"], Y: Real[Array, "M D"]
+    ) -> Float[Array, "N M"] | None:
+        """∂k/∂p of every pair, where k is a function of the product p of scaled points only."""
+        return None
+
+    def product_slopes(self, Y: Real[Array, "M D"]) -> Float[Array, "M D"] | None:
+        """∂p/∂x of the product of any x with every row of Y, for such a kernel."""
+        return None
+
     def started(self, median_distance: float, n_features: int) -> "Kernel":
         """This kernel with the parameters that were left to the data filled in."""
         return self

@@ -35,6 +35,17 @@ class Polynomial(Scaled):
         """Inner products by one matrix product."""
         return self._of_products(self.scaled(X) @ self.scaled(Y).T)
 
+    def by_product(self, X: Real[Array, "N D"], Y: Real[Array, "M D"]) -> Float[Array, "N M"]:
+        """variance · degree · (bias + p)^(degree − 1)."""
+        products = self.scaled(X) @ self.scaled(Y).T
+        return (
+            self.variance * self.degree * (jnp.exp(self.log_bias) + products) ** (self.degree - 1)
+        )
+
+    def product_slopes(self, Y: Real[Array, "M D"]) -> Float[Array, "M D"]:
+        """y / lengthscale²."""
+        return self.scaled(self.scaled(Y))
+
     def diagonal(self, X: Real[Array, "N D"]) -> Float[Array, "N"]:
         """The kernel of each row with itself."""
         return self._of_products(jnp.sum(self.scaled(X) ** 2, axis=1))

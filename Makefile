@@ -53,6 +53,24 @@ bench-likelihoods: $(VENV)/.dev ## every likelihood on eleven sets: NLL and accu
 bench-categorical: $(VENV)/.dev ## adult with its columns of levels declared
 	$(BIN)/python benchmarks/categorical.py
 
+bench-noise: $(VENV)/.dev ## errors of inputs on made-up problems beside Bayes' classifier, told and learned
+	$(BIN)/python benchmarks/noise_toy.py --dimensions 1 --variances 0.1
+	$(BIN)/python benchmarks/noise_toy.py --dimensions 2 --draws 20 --learn --likelihoods softmax \
+	  --variants latent amortised first-order --results benchmarks/results/noise_learned.jsonl
+
+bench-fermi: $(VENV)/.dev ## 454 sources with error bars on 100 splits, beside scikit-learn's classifiers
+	$(BIN)/python benchmarks/fermi.py --rivals
+
+bench-noise-uci: $(VENV)/.dev ## eight small sets with errors added: hours; --resume goes on
+	$(BIN)/python benchmarks/noise_uci.py --resume
+
+bench-noise-mnist: $(VENV)/.dev ## seconds an epoch on MNIST with and without errors, NLL and error
+	$(BIN)/python benchmarks/noise_mnist.py
+	$(BIN)/python benchmarks/noise_mnist.py --fit
+
+bench-active: $(VENV)/.dev ## 100 labels by entropy and at random on waveform, 20 times
+	$(BIN)/python benchmarks/active_waveform.py
+
 bench-classes: $(VENV)/.dev ## a step on 6 of 26 classes beside a step on all
 	$(BIN)/python benchmarks/class_subsampling.py
 
@@ -114,5 +132,6 @@ clean: ## remove the environments and build products
 	rm -rf $(VENV) $(VENV)-gpflow $(VENV)-gpytorch $(VENV)-docs build dist .pytest_cache .ruff_cache
 
 .PHONY: help demo check test test-slow docs format clean bench-setup bench-accuracy bench-likelihoods \
-	bench-categorical bench-classes bench-race bench-race-all bench-large bench-compare bench-papers bench-step bench-prediction bench-cold \
-	bench-scaling bench-quick
+	bench-categorical bench-classes bench-race bench-race-all bench-large bench-compare bench-papers bench-step \
+	bench-prediction bench-cold bench-scaling bench-quick bench-noise bench-fermi bench-noise-uci \
+	bench-noise-mnist bench-active

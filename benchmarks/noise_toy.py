@@ -1,18 +1,23 @@
 """Errors of inputs on made-up problems, beside the best that is possible.
 
     python benchmarks/noise_toy.py [--dimensions 1 2] [--variances 0.1 0.25 0.5] [--draws 5]
+    python benchmarks/noise_toy.py --dimensions 2 --draws 20 --learn
 
 A problem: three functions drawn from a Gaussian process, the largest says the class, inputs are
 uniform, and what is seen of them has a normal error. Bayes' classifier knows the functions and the
-error. The figures are means over draws of the problem.
+error. The figures are means over draws of the problem. Every fit is appended to a file, so that
+--resume goes on from there.
 """
 
 import argparse
+from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from gpclf import GPClassifier
+from kept import FOLDER, Kept
 
 REACH = 2.5  # inputs are uniform within so much of 0, along each axis
 CLASSES = 3
@@ -74,7 +79,10 @@ def main() -> None:
     parser.add_argument("--likelihoods", nargs="+", default=["robust-max", "softmax"])
     parser.add_argument("--variants", nargs="+", default=list(VARIANTS))
     parser.add_argument("--learn", action="store_true", help="the size of the error is not told")
+    parser.add_argument("--results", type=Path, default=FOLDER / "noise_toy.jsonl")
+    parser.add_argument("--resume", action="store_true", help="keep the fits of the file")
     options = parser.parse_args()
+    kept = Kept(options.results, options.resume)
     variants = [None if v in (None, "None") else v for v in options.variants]
     for dimensions in options.dimensions:
         for variance in options.variances:
@@ -84,32 +92,43 @@ def main() -> None:
             print(f"D={dimensions} V={variance}: Bayes NLL {best:.4f} error {wrong:.4f}")
             for likelihood in options.likelihoods:
                 for variant in variants:
-                    run(problems, variance, likelihood, variant, options.learn, best)
+                    learns = options.learn and variant is not None
+                    what = {"dimensions": dimensions, "variance": variance, "learn": learns}
+                    what |= {"likelihood": likelihood, "variant": variant}
+                    found = [
+                        kept.get({**what, "draw": seed}, partial(run, problem, seed, **what))
+                        for seed, problem in enumerate(problems)
+                    ]
+                    show(what, found, float(best))
 
 
-def run(problems, variance, likelihood, variant, learn, best) -> None:
+def run(p: Problem, seed: int, *, dimensions, variance, learn, likelihood, variant) -> dict:
+    """One fit: NLL, error, and the variance of the error that it was told or has learned."""
+    classifier = GPClassifier(
+        likelihood=likelihood,
+        kernel="rbf",
+        input_noise=variant,
+        input_noise_std="learn-one" if learn else None,
+        random_state=seed,
+    )
+    classifier.fit(p.X, p.y, X_std=None if learn or variant is None else np.sqrt(variance))
+    logs = classifier.predict_log_proba(p.X_test)
+    wrong = float(np.mean(logs.argmax(axis=1) != p.y_test))
+    std = classifier.input_noise_std_
+    used = None if std is None else float(np.mean(std**2))
+    return {"nll": nll(logs, p.y_test), "error": wrong, "used": used}
+
+
+def show(what: dict, found: list[dict], best: float) -> None:
     """One line of the table."""
-    nlls, errors, learned = [], [], []
-    for seed, p in enumerate(problems):
-        learns = learn and variant is not None
-        classifier = GPClassifier(
-            likelihood=likelihood,
-            kernel="rbf",
-            input_noise=variant,
-            input_noise_std="learn-one" if learns else None,
-            random_state=seed,
-        )
-        std = None if learns or variant is None else np.sqrt(variance)
-        classifier.fit(p.X, p.y, X_std=std)
-        logs = classifier.predict_log_proba(p.X_test)
-        nlls.append(nll(logs, p.y_test))
-        errors.append(np.mean(logs.argmax(axis=1) != p.y_test))
-        if classifier.input_noise_std_ is not None:
-            learned.append(np.mean(classifier.input_noise_std_**2))
-    line = f"  {likelihood:11s} {variant!s:12s} NLL {np.mean(nlls):.4f} "
-    line += f"({np.mean(nlls) - best:+.4f} to Bayes) error {np.mean(errors):.4f}"
-    if learned:
-        line += f" variance {np.mean(learned):.4f}"
+    mean, error = (np.mean([f[name] for f in found]) for name in ("nll", "error"))
+    line = f"  {what['likelihood']:11s} {what['variant']!s:12s} NLL {mean:.4f} "
+    line += f"({mean - best:+.4f} to Bayes) error {error:.4f}"
+    if what["learn"]:
+        used = [f["used"] for f in found]
+        factor = np.mean(used) / what["variance"]
+        line += f" learned variance {np.mean(used):.4f} ({factor:.2f} times the true one"
+        line += f", from {min(used):.4f} to {max(used):.4f})"
     print(line, flush=True)
 
 

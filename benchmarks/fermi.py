@@ -35,6 +35,8 @@ def main() -> int:
     parser.add_argument("--likelihoods", nargs="+", default=["robust-max", "softmax"])
     parser.add_argument("--kinds", nargs="+", default=list(KINDS))
     parser.add_argument("--kernel", default=None)
+    parser.add_argument("--unshared", action="store_true", help="a kernel for each class")
+    parser.add_argument("--n-inducing", type=int, default="auto")
     parser.add_argument("--rivals", action="store_true")
     parser.add_argument("--results", type=Path, default=FOLDER / "fermi.jsonl")
     parser.add_argument("--resume", action="store_true", help="keep the fits of the file")
@@ -49,7 +51,12 @@ def main() -> int:
     def of_gp(likelihood: str, kind: str | None) -> Callable:
         def run(train, test, seed):
             classifier = GPClassifier(
-                likelihood=likelihood, kernel=options.kernel, input_noise=kind, random_state=seed
+                likelihood=likelihood,
+                kernel=options.kernel,
+                n_inducing=options.n_inducing,
+                share_kernel=not options.unshared,
+                input_noise=kind,
+                random_state=seed,
             )
             if kind is None:
                 return classifier.fit(X[train], y[train]).predict_log_proba(X[test])
@@ -74,9 +81,12 @@ def main() -> int:
     if options.rivals:
         methods |= {name: of_rival(name) for name in RIVALS}
     kept = Kept(options.results, options.resume)
+    chosen = {"kernel": options.kernel}
+    if options.unshared or options.n_inducing != "auto":
+        chosen |= {"unshared": options.unshared, "n_inducing": options.n_inducing}
     results = {}
     for name, run in methods.items():
-        what = {"method": name} | ({} if name in RIVALS else {"kernel": options.kernel})
+        what = {"method": name} | ({} if name in RIVALS else chosen)
         results[name] = scores(kept, what, run, splits, y)
     for name, (nlls, errors) in results.items():
         plain = results.get(f"{name.split()[0]} None")

@@ -57,8 +57,8 @@ class Prepared(eqx.Module):
         def one(kernel, Z, whitening):
             return self.model.inputs.features(kernel, Z, whitening, X)
 
-        lifted = one if self.model.shared else jax.vmap(one)
-        return lifted(self.model.kernel, self.Z, self.whitening)
+        parts = (self.model.kernel, self.Z, self.whitening)
+        return one(*parts) if self.model.shared else for_each(lambda own: one(*own), parts)
 
     def marginals(self, features: Features, q: Moments) -> tuple[Marginals, Marginals]:
         """μ and ν of every place and latent function."""

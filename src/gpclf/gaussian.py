@@ -16,9 +16,12 @@ from gpclf.linalg import inverse, plain_cholesky
 
 
 class Moments(eqx.Module):
-    """N(m, S), S held as S − I: what the data changed about the prior."""
+    """N(m, S), S held as S − I: what the data changed about the prior.
 
-    mean: Float[Array | np.ndarray, "*C M"]
+    Where m has more entries than S has rows, the others have the prior's variance: S there is I.
+    """
+
+    mean: Float[Array | np.ndarray, "*C K"]
     excess: Float[Array | np.ndarray, "*C M M"]
 
 

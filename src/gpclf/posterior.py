@@ -99,9 +99,9 @@ def thawed(posterior: Posterior) -> tuple[Theta, Natural]:
 
 
 @double_precision
-def freeze(theta: Theta, q: Natural, jitter: float, row_dtype: Any) -> Posterior:
+def freeze(theta: Theta, q: Natural | Moments, jitter: float, row_dtype: Any) -> Posterior:
     """The posterior of the parameters and the q that a fit ended with."""
     prepared, _ = prepare(*theta, jitter)
-    m, _ = moments(q)
+    m = moments(q)[0] if isinstance(q, Natural) else q
     prepared, m = jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), (prepared, m))
     return Posterior(prepared, m, find_roots(prepared, m, row_dtype), np.dtype(row_dtype).name)

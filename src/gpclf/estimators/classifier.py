@@ -6,8 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state, compute_sample_weight
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils import check_random_state
 
 from gpclf import inducing
 from gpclf.compilation import compiled_once
@@ -33,6 +32,7 @@ from gpclf.estimators.watching import (
     judging,
     with_callbacks,
 )
+from gpclf.estimators.weights import weighed
 from gpclf.inference.journal import Progress
 from gpclf.inference.loop import compile_ahead, fit
 from gpclf.inference.online import absorb, grown
@@ -65,8 +65,10 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
     n_inducing : "auto", int or None
         Inducing points. "auto": min(N, 400, 50·D, 20 + 4√N), times √(10/C) above 10 classes.
         None: every row, the full Gaussian process.
-    inference : "auto" or "natural"
-        How the posterior is found: closed-form natural-gradient steps.
+    inference : "auto", "natural" or "gradient"
+        How the posterior is found. "natural", which "auto" means: closed-form natural-gradient
+        steps. "gradient": the same bound climbed in mean and covariance, kernel and inducing
+        points together, by ordinary gradients.
     input_noise : None, "latent", "amortised", "first-order", "augment", "resample" or Noisy
         What to do about errors of the inputs. None: nothing, unless `fit` is given `X_std`, then
         "latent": the true input of each row is unknown and has a law of its own. "amortised": a
@@ -88,10 +90,11 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
         result on the same machine.
     verbose : int
         1 shows a progress bar that vanishes, 2 one that stays.
-    optimizer : "auto", "lbfgs", "adam" or None
+    optimizer : "auto", "lbfgs", "adam", "adadelta" or None
         For hyper-parameters: L-BFGS on the dual bound (of at most 8,192 rows, up to 32,768 where
         rows are many or inducing points have many numbers), Adam beside stochastic steps, or None
-        to keep the kernel and inducing points as they start.
+        to keep the kernel and inducing points as they start. With `inference="gradient"` it moves
+        the posterior, too: L-BFGS-B on all rows ("auto": up to 5,000), Adam or Adadelta on batches.
     share_kernel : bool
         One kernel and one set of inducing points for all classes, or one of each per class.
     precision : "auto", "mixed" or "double"
@@ -104,7 +107,8 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
         `predict_log_proba`; its time does not count.
     learning_rate : "auto" or float
         Rate of stochastic natural-gradient steps, above 0 and at most 1. "auto": one half at
-        first, falling as the 0.6th power of their number. Full-batch steps find their own.
+        first, falling as the 0.6th power of their number. Full-batch steps find their own. With
+        `inference="gradient"` the first rate of Adam ("auto": 0.01) or Adadelta (1), falling to 0.
     class_subset : None or int
         Classes drawn at random for each stochastic step, so that its cost does not grow with their
         number: for "logistic-softmax" and "logistic-softmax-augmented" with many classes. None:
@@ -206,7 +210,9 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
         X, y, columns = labelled_table(self, X, y, self.categorical_features)
         std = errors_of(X_std, X, columns, getattr(self, "feature_names_in_", None))
         classes, index = encode(y)
-        X, index, weight, std = self._weighed(X, y, index, sample_weight, std)
+        X, index, weight, std = weighed(
+            X, y, index, std, sample_weight=sample_weight, class_weight=self.class_weight
+        )
         empty = np.setdiff1d(np.arange(len(classes)), index)
         if len(empty):
             name = classes[empty[0]]
@@ -248,26 +254,14 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
             X, y, columns = *more_of_table(self, X, y, self._columns), self._columns
         known, index = encode(y, classes if first else self.classes_)
         std = errors_of(X_std, X, columns, getattr(self, "feature_names_in_", None))
-        X, index, weight, std = self._weighed(X, y, index, sample_weight, std)
+        X, index, weight, std = weighed(
+            X, y, index, std, sample_weight=sample_weight, class_weight=self.class_weight
+        )
         if first:
             self._learn(X, index, weight, std, columns, known, began)
         elif len(X):
             self._learn_more(X, index, weight, std)
         return self
-
-    def _weighed(self, X, y, index, sample_weight, std) -> tuple:
-        """The rows that count, how much, and their errors."""
-        weight = np.broadcast_to(np.float64(1), len(index))  # takes no memory
-        if sample_weight is not None or self.class_weight is not None:
-            weight = _check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=True
-            )
-        if self.class_weight is not None:
-            weight *= compute_sample_weight(self.class_weight, y)
-        if np.all(weight > 0):
-            return X, index, weight, std
-        used = weight > 0
-        return X[used], index[used], weight[used], rows_of(std, used)
 
     @compiled_once
     @double_precision
@@ -309,6 +303,7 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
                 rate=self.learning_rate,
                 drawn_classes=drawn,
                 places=inputs.places,
+                inference="natural" if self.inference == "auto" else self.inference,
             )
 
         def model_for(distance: float) -> Model:

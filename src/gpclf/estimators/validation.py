@@ -11,9 +11,9 @@ from gpclf.estimators.noise import KINDS, LEARNED, RESAMPLE
 from gpclf.inputs import Noisy
 from gpclf.likelihoods.logistic_softmax import LogisticSoftmaxFamily
 
-INFERENCES = ("auto", "natural")
-PLANNED_INFERENCES = ("gradient", "power-ep", "mean-field", "decoupled")
-OPTIMIZERS = ("auto", "lbfgs", "adam", None)
+INFERENCES = ("auto", "natural", "gradient")
+PLANNED_INFERENCES = ("power-ep", "mean-field", "decoupled")
+OPTIMIZERS = ("auto", "lbfgs", "adam", "adadelta", None)
 PRECISIONS = ("auto", "mixed", "double")
 
 
@@ -26,6 +26,7 @@ def check_parameters(parameters: dict[str, Any]) -> None:
     _one_of(parameters, "inference", INFERENCES)
     _one_of(parameters, "optimizer", OPTIMIZERS)
     _one_of(parameters, "precision", PRECISIONS)
+    _check_engine(parameters)
     if not isinstance(parameters["input_noise"], Noisy):
         _one_of(parameters, "input_noise", (None, *KINDS, RESAMPLE))
     _one_of(parameters, "input_noise_std", (None, *LEARNED))
@@ -41,6 +42,22 @@ def check_parameters(parameters: dict[str, Any]) -> None:
         raise ValueError(f"validation_fraction must be above 0 and below 1, got {share!r}.")
     if not (isinstance(parameters["tol"], Real) and float(parameters["tol"]) > 0):
         raise ValueError(f"tol must be a positive number, got {parameters['tol']!r}.")
+
+
+def _check_engine(parameters: dict[str, Any]) -> None:
+    """Refuse what an engine cannot do."""
+    by_gradient = parameters["inference"] == "gradient"
+    if parameters["optimizer"] == "adadelta" and not by_gradient:
+        raise ValueError('optimizer="adadelta" is for inference="gradient": use that or "adam".')
+    if not by_gradient:
+        return
+    if parameters["optimizer"] == "lbfgs" and parameters["batch_size"] != "auto":
+        raise ValueError(
+            'optimizer="lbfgs" with inference="gradient" sees all rows at once: leave batch_size '
+            'at "auto", or use optimizer="adam".'
+        )
+    if parameters["class_subset"] is not None:
+        raise ValueError('class_subset needs inference="natural", which draws classes.')
 
 
 def drawn_classes(subset: int | None, likelihood: Any, n_classes: int, shared: bool) -> int | None:

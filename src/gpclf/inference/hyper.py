@@ -76,7 +76,7 @@ def dual_bound(
         lambda triple: gradient(prepared, triple[2], by_q, triple[1], triple[0]),
         zip(chunks, sites, by_features, strict=True),
     )
-    return float(seen.bound) - kl, _by_theta(prepared, by_prepared, seen), q
+    return float(seen.bound) - kl, theta_gradient(prepared, by_prepared, seen), q
 
 
 def held_together(prepared: Prepared, sites: Sequence[Sites], chunks: Sequence[Chunk]) -> Natural:
@@ -108,7 +108,7 @@ class Programs:
             by_prepared = gradient(prepared, features, q, sites, seen)
             prepare_pullback(prepared, by_prepared)
             held(prepared, sites, seen)
-            _log_prior(prepared.model)
+            log_prior(prepared.model)
 
         self._threads = [threading.Thread(target=double_precision(work)) for work in (step, follow)]
         for thread in self._threads:
@@ -136,7 +136,7 @@ def compiled_beside(prepared: Prepared, chunk: Chunk, n_latent: int) -> Programs
     return _programs[key]
 
 
-def _by_theta(prepared: Prepared, by_prepared: Prepared, seen: Survey) -> Theta:
+def theta_gradient(prepared: Prepared, by_prepared: Prepared, seen: Survey) -> Theta:
     """The gradient by θ, where parameters of the likelihood and the inputs were not prepared."""
     if seen.by_prepared is not None:
         by_prepared = jax.tree.map(np.add, by_prepared, seen.by_prepared)
@@ -146,17 +146,19 @@ def _by_theta(prepared: Prepared, by_prepared: Prepared, seen: Survey) -> Theta:
     return Theta(replace(by_model, likelihood=by_likelihood, inputs=by_inputs), by_Z)
 
 
-def _flat(leaves: Sequence[Array | np.ndarray | np.floating]) -> np.ndarray:
+def flat(leaves: Sequence[Array | np.ndarray | np.floating]) -> np.ndarray:
+    """All numbers of some arrays, as a vector."""
     return np.concatenate([np.ravel(leaf) for leaf in leaves])
 
 
-def _shaped_like(leaves: Sequence[Array], flat: np.ndarray) -> list[Array]:
+def shaped_like(leaves: Sequence[Array], numbers: np.ndarray) -> list[Array]:
+    """The arrays that `flat` made a vector of."""
     ends = np.cumsum([leaf.size for leaf in leaves])
-    parts = np.split(flat, ends[:-1])
+    parts = np.split(numbers, ends[:-1])
     return jax.device_put([p.reshape(x.shape) for p, x in zip(parts, leaves, strict=True)])
 
 
-_log_prior = program(jax.value_and_grad(Model.log_prior))
+log_prior = program(jax.value_and_grad(Model.log_prior))  # and its gradient
 
 
 def improve(
@@ -176,22 +178,22 @@ def improve(
     No q where none of them was a number.
     """
     leaves, structure = jax.tree.flatten(theta)
-    first = _flat(leaves)
+    first = flat(leaves)
     reach = np.full_like(first, LOG_REACH)
     reach[-theta.Z.size :] = np.inf if move_points else 0.0
     rows = float(sum(np.asarray(chunk.weight).sum() for chunk in chunks))
     best: list = [-np.inf, theta, None]
 
-    def objective(flat: np.ndarray) -> tuple[float, np.ndarray]:
-        here = jax.tree.unflatten(structure, _shaped_like(leaves, flat))
+    def objective(numbers: np.ndarray) -> tuple[float, np.ndarray]:
+        here = jax.tree.unflatten(structure, shaped_like(leaves, numbers))
         elbo, by_theta, q = dual_bound(here, sites, chunks, jitter, rest)
-        by_flat = _flat(jax.tree.leaves(by_theta))
+        by_flat = flat(jax.tree.leaves(by_theta))
         if not (np.isfinite(elbo) and np.all(np.isfinite(by_flat))):
             return np.inf, np.zeros_like(by_flat)
         on_evaluation(elbo, here, q)
-        expected, by_model = _log_prior(here.model)
+        expected, by_model = log_prior(here.model)
         total = elbo + float(expected)
-        by_flat[: len(by_flat) - here.Z.size] += _flat(jax.tree.leaves(by_model))  # Z comes last
+        by_flat[: len(by_flat) - here.Z.size] += flat(jax.tree.leaves(by_model))  # Z comes last
         if total > best[0]:
             best[:] = [total, here, q]
         return -total / rows, -by_flat / rows
@@ -238,12 +240,11 @@ def stochastic_hyper_step(
     chunk = with_features(prepared, chunk)
     seen = survey(prepared, m, chunk)
     q = stochastic_step(q, own(seen.statistics(m).target()), q_rate, seen.sites)
-    nothing = jax.tree.map(np.zeros_like, q)  # q is held: nothing reaches θ through it
-    by_prepared = gradient(prepared, seen.by_features, nothing, seen.sites, chunk)
-    by_theta = _by_theta(prepared, by_prepared, seen)
+    by_prepared = gradient(prepared, seen.by_features, None, seen.sites, chunk)
+    by_theta = theta_gradient(prepared, by_prepared, seen)
     if not move_points:
         by_theta = by_theta._replace(Z=np.zeros_like(by_theta.Z))
-    _, by_model = _log_prior(theta.model)
+    _, by_model = log_prior(theta.model)
     by_theta = by_theta._replace(model=jax.tree.map(np.add, by_theta.model, by_model))
     theta, state = _adam_update(theta, by_theta, state, rate)
     return theta, q, state, float(seen.bound), kl, seen.sites

@@ -2,11 +2,12 @@
 
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
+import jax
 import numpy as np
 
-from gpclf.gaussian import Natural
+from gpclf.gaussian import Moments, Natural
 from gpclf.inference.hyper import Theta
 
 NOT_A_NUMBER = (
@@ -15,6 +16,7 @@ NOT_A_NUMBER = (
 )
 
 
+Gaussian = TypeVar("Gaussian", Natural, Moments)
 PATIENCE = 3  # scores without a better one
 ENOUGH = "enough, by a callback or on the validation rows"
 
@@ -31,7 +33,7 @@ class Progress(NamedTuple):
     elbo: float  # per row
     share: float  # of the work planned, done
     theta: Theta
-    q: Natural
+    q: Natural | Moments
 
 
 Report = Callable[[Progress], bool | None]  # True: that is enough
@@ -52,17 +54,17 @@ class Journal:
         self.away = 0.0
         self.lines: list[Progress] = []
         self.enough = False
-        self._best: tuple[Theta, Natural] | None = None
+        self._best: tuple[Theta, Any] | None = None
         self._lowest, self._in_vain = np.inf, 0
 
-    def note(self, stage: str, elbo: float, share: float, theta: Theta, q: Natural) -> None:
+    def note(self, stage: str, elbo: float, share: float, theta: Theta, q: Gaussian) -> None:
         now = time.perf_counter()
         line = Progress(stage, now - self.began - self.away, elbo, share, theta, q)
         self.lines.append(line._replace(theta=None, q=None))  # type: ignore[arg-type]
         self.enough |= bool(self.report(line))
         self.away += time.perf_counter() - now
 
-    def score(self, theta: Theta, q: Natural) -> None:
+    def score(self, theta: Theta, q: Gaussian) -> None:
         """Have the judge look, if there is one; its time counts."""
         if self.judge is None:
             return
@@ -70,12 +72,12 @@ class Journal:
         score = self.judge(line)
         if score < self._lowest:
             self._lowest, self._in_vain = score, 0
-            self._best = theta, Natural(np.array(q.linear), np.array(q.precision))
+            self._best = theta, jax.tree.map(np.array, q)  # some engines write in it
         else:
             self._in_vain += 1
             self.enough |= self._in_vain >= PATIENCE
 
-    def best(self, theta: Theta, q: Natural) -> tuple[Theta, Natural]:
+    def best(self, theta: Theta, q: Gaussian) -> tuple[Theta, Gaussian]:
         """What the judge liked best, or without one what is given; then it starts afresh."""
         found = (theta, q) if self._best is None else self._best
         self._best, self._lowest, self._in_vain = None, np.inf, 0

@@ -10,7 +10,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from gpclf.data import ArrayStream, Chunk
-from gpclf.gaussian import Natural
+from gpclf.gaussian import Moments, Natural
+from gpclf.inference.gradient import run_gradient
 from gpclf.inference.hyper import Theta, compiled_beside, held_together, improve
 from gpclf.inference.journal import (
     ENOUGH,
@@ -22,7 +23,7 @@ from gpclf.inference.journal import (
 )
 from gpclf.inference.lbfgs import Memory
 from gpclf.inference.natural import Climbed, begin, climb, made_definite, weakened
-from gpclf.inference.plan import MANY_ROWS, Plan
+from gpclf.inference.plan import KEPT_FLOATS, MANY_ROWS, Plan
 from gpclf.inference.sites import with_features
 from gpclf.inference.stochastic import run_epochs
 from gpclf.inputs import Whitening
@@ -37,14 +38,13 @@ ROUND = 6  # evaluations between two refreshes of the sites
 STEPS = 3  # on q, for each refresh
 LOOK_STEPS = 4  # on q, where all rows are seen between two stages, or some of many halfway
 SOME_STEPS = 15  # on q, for the rows that are seen before many
-KEPT_FLOATS = 2**25  # of features, for the steps on all rows: 128 MB in float32
 
 
 class Result(NamedTuple):
     """The end of a fit."""
 
     theta: Theta
-    q: Natural
+    q: Natural | Moments
     elbo: float  # of all rows; an estimate where the last steps were stochastic
     history: dict[str, np.ndarray]
     stopped: str
@@ -205,7 +205,7 @@ def compile_ahead(
     model: Model, n_inducing: int, stream: ArrayStream, n_latent: int, plan: Plan
 ) -> None:
     """Begin to compile the programs of a fit whose inducing points are not known yet."""
-    if plan.optimizer == "lbfgs":
+    if plan.optimizer == "lbfgs" and plan.inference != "gradient":
         own, rows = () if model.shared else (n_latent,), stream.blank(plan.chunk_rows)
         Z = np.zeros((*own, n_inducing, rows.X.shape[1]))
         whitening = Whitening(np.zeros((*own, n_inducing, n_inducing)), Z[..., 0])
@@ -243,13 +243,36 @@ def fit(
 def _fit(model, Z, stream, n_latent, plan, rng, log, start) -> Result:
     theta: Theta = jax.device_put(Theta(model, Z))  # compiles nothing, unlike jnp.asarray
     q = Natural.standard(n_latent, Z.shape[-2]) if start is None else start
+    if plan.inference == "gradient":
+        theta, q, elbo, reasons = run_gradient(theta, q, stream, plan, rng, log)
+    else:
+        theta, q, elbo, reasons = _run_natural(theta, q, stream, plan, rng, log, start is not None)
+    if not np.isfinite(elbo):
+        raise FitError(NOT_A_NUMBER)
+    jitter = prepare(*theta, plan.jitter)[1]
+    return Result(theta, q, elbo, log.history(), reasons, float(jitter))
+
+
+def _run_natural(
+    theta: Theta,
+    q: Natural,
+    stream: ArrayStream,
+    plan: Plan,
+    rng: np.random.Generator,
+    log: Journal,
+    known: bool,
+) -> tuple[Theta, Natural, float, str]:
+    """Hyper-parameters, then natural steps on all rows or on batches.
+
+    `known`: q is of these rows.
+    """
     stopped = "fixed"
     if plan.optimizer == "lbfgs":
         theta, q, stopped = _by_lbfgs(theta, q, stream, plan, rng, log)
     behind = min(plan.learning_rows, stream.n_rows) if plan.optimizer == "lbfgs" else 0
     if plan.full_batch:
-        prepared, jitter = prepare(*theta, plan.jitter)
-        if plan.optimizer is None and start is not None:
+        prepared, _ = prepare(*theta, plan.jitter)
+        if plan.optimizer is None and known:
             behind = stream.n_rows
         rate, common = 1.0, (plan, log, theta)
         if stream.n_rows > MANY_ROWS:  # most steps on some of them; then few are enough
@@ -264,8 +287,4 @@ def _fit(model, Z, stream, n_latent, plan, rng, log, start) -> Result:
         q, elbo, why = climbed.q, climbed.elbo, climbed.reason
     else:
         theta, q, elbo, why = run_epochs(theta, q, stream, plan, rng, log, behind)
-        jitter = prepare(*theta, plan.jitter)[1]
-    if not np.isfinite(elbo):
-        raise FitError(NOT_A_NUMBER)
-    reasons = f"hyper-parameters: {stopped}; posterior: {why}"
-    return Result(theta, q, elbo, log.history(), reasons, float(jitter))
+    return theta, q, elbo, f"hyper-parameters: {stopped}; posterior: {why}"

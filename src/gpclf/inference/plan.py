@@ -4,13 +4,16 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-Optimizer = Literal["lbfgs", "adam"] | None
+Optimizer = Literal["lbfgs", "adam", "adadelta"] | None
 
 FLOATS_AT_ONCE = 2**24  # of the largest array of a chunk, rows × functions × M: 64 MB in float32
+KEPT_FLOATS = 2**25  # of features, for the steps on all rows: 128 MB in float32
 CHUNK_ROWS = 2048
 LEARNING_ROWS = 8192  # that hyper-parameters see, at least
 MOST_FOR_POINTS, MOST_FOR_ROWS = 20480, 32768  # where Z has many numbers, where rows are many
 SHARE = 16  # one row of so many
+SMALL_ROWS, SMALL_NUMBERS = 5000, 2**21  # up to which the gradient engine sees all rows at once
+EVALUATIONS, BATCHES = 400, 2000  # of the gradient engine, full batch or stochastic
 MANY_ROWS = 2**18  # from here on full-batch steps see a quarter of so many first
 
 
@@ -30,6 +33,7 @@ class Plan(NamedTuple):
     jitter: float
     move_points: bool  # Z is learned with the kernel; not for the full process, where Z is X
     dtype: np.dtype
+    inference: str = "natural"  # the engine
 
 
 def make_plan(
@@ -47,6 +51,7 @@ def make_plan(
     rate: float | str = "auto",
     drawn_classes: int | None = None,
     places: int = 1,
+    inference: str = "natural",
 ) -> Plan:
     """The stated rules behind "auto".
 
@@ -56,19 +61,26 @@ def make_plan(
     and not the others. Half of that where rows have several places each. The posterior: full-batch
     steps on all rows, two where these are many; a pass of steps on batches takes as long and
     forgets most rows. With classes drawn for each step no part of a fit should need them all: Adam
-    beside stochastic steps.
+    beside stochastic steps. The gradient engine: L-BFGS-B on all rows, up to 5,000 of them and
+    2²¹ numbers of q, if no batch is asked for; else Adam.
     """
     automatic = "lbfgs" if drawn_classes is None else "adam"
+    if inference == "gradient":
+        numbers = n_latent * n_inducing * (n_inducing + 3) // 2
+        small = n_rows <= SMALL_ROWS and numbers <= SMALL_NUMBERS
+        automatic = "lbfgs" if small and batch_size == "auto" else "adam"
     chosen: Optimizer = automatic if optimizer == "auto" else optimizer  # type: ignore[assignment]
     most = max(64, FLOATS_AT_ONCE // (n_latent * n_inducing * places))
     most = max(64, min(2 ** int(np.log2(most)), CHUNK_ROWS // places))
     chunk_rows = most if n_rows > 4 * most else -(-n_rows // -(-n_rows // most))
     batch_rows = min(n_rows, most, 1024 if batch_size == "auto" else int(batch_size))
     stochastic = batch_size != "auto" or drawn_classes is not None
-    full_batch = not stochastic and chosen != "adam"
-    epochs = {"lbfgs": 2, "adam": 30, None: 10}[chosen]
+    full_batch = not stochastic and chosen not in ("adam", "adadelta")
+    epochs = {"lbfgs": 2, "adam": 30, "adadelta": 30, None: 10}[chosen]
     if full_batch:
         epochs = 30 if n_rows <= MANY_ROWS else 2
+    if inference == "gradient":
+        epochs = EVALUATIONS if full_batch else max(10, -(-BATCHES * batch_rows // n_rows))
     return Plan(
         optimizer=chosen,
         evaluations=60 if max_epochs == "auto" else int(max_epochs),
@@ -83,6 +95,7 @@ def make_plan(
         jitter=1e-6 if dtype == np.float32 else 1e-9,
         move_points=move_points,
         dtype=dtype,
+        inference=inference,
     )
 
 

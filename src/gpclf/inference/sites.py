@@ -218,10 +218,15 @@ def survey(prepared: Prepared, q: Moments, chunk: Chunk) -> Survey:
 
 @program
 def gradient(
-    prepared: Prepared, by_features: Features, by_held: Natural, sites: Sites, chunk: Chunk
+    prepared: Prepared, by_features: Features, by_held: Natural | None, sites: Sites, chunk: Chunk
 ) -> Prepared:
-    """The gradient by what is prepared, from the one by the features and the one by `held(…)`."""
+    """The gradient by what is prepared, from the one by the features and the one by `held(…)`.
+
+    None in its place: q itself is held, and nothing reaches θ through it.
+    """
     features, pull = jax.vjp(lambda prepared: _new_features(prepared, chunk), prepared)
+    if by_held is None:
+        return pull(by_features)[0]
     A = features.A if chunk.features is None else chunk.features.A
     by = cast(by_held, chunk.X.dtype)
     weight = _weights(prepared, chunk)

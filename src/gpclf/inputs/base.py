@@ -79,7 +79,8 @@ class Inputs(eqx.Module):
     ) -> tuple[Float[Array, "R"], Float[Array, "R"]]:
         """μ = aᵀm and ν = k(x, x) − aᵀa + aᵀSa (docs/mathematics.md), one product: A(S − I)."""
         A = features.A
-        return A @ q.mean, features.diagonal + quadratic_forms(A, q.excess)
+        changed = A[:, : q.excess.shape[-1]]  # the others have the prior's variance
+        return A @ q.mean, features.diagonal + quadratic_forms(changed, q.excess)
 
     def reach(self, kernel: Kernel, Z: Float[Array, "M D"], X: Rows, std: Errors) -> Any:
         """What `extra` needs to know of kernel and errors, whatever q is."""

@@ -1,0 +1,32 @@
+"""How much each row counts, by its own weight and its class."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import compute_sample_weight
+from sklearn.utils.validation import _check_sample_weight
+
+from gpclf.estimators.noise import rows_of
+
+
+def weighed(
+    X: np.ndarray,
+    y: np.ndarray,
+    index: np.ndarray,
+    std: np.ndarray | None,
+    *,
+    sample_weight: Any,
+    class_weight: Any,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
+    """The rows that count, their classes, how much they count, and their errors."""
+    weight = np.broadcast_to(np.float64(1), len(index))  # takes no memory
+    if sample_weight is not None or class_weight is not None:
+        weight = _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=True
+        )
+    if class_weight is not None:
+        weight *= compute_sample_weight(class_weight, y)
+    if np.all(weight > 0):
+        return X, index, weight, std
+    used = weight > 0
+    return X[used], index[used], weight[used], rows_of(std, used)

@@ -1,0 +1,241 @@
+"""Laws of the gradient engine: the same ELBO, the same optimum, another way up."""
+
+import jax
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_classification
+
+from gpclf import GPClassifier
+from gpclf.gaussian import Natural
+from gpclf.gaussian import moments as natural_moments
+from gpclf.inference import fit, make_plan
+from gpclf.inference.ascent import look
+from gpclf.inference.factored import Factored, factored, factors, moments
+from gpclf.kernels import RBF
+from gpclf.model import prepare
+from problems import POINTS, ROWS, problem
+from test_estimator import BAD
+
+GRADIENT = {"inference": "gradient", "n_inducing": 10, "random_state": 0}
+SETS = {
+    "iris": load_iris,
+    "wine": load_wine,
+    "breast cancer": load_breast_cancer,
+    "made up": lambda return_X_y: make_classification(
+        300, 4, n_redundant=0, n_classes=3, n_clusters_per_class=1, flip_y=0.1, random_state=0
+    ),
+}
+
+
+def _rows(name, two=False):
+    """60 rows of a set and four of its columns, so that all share their compiled programs."""
+    X, y = SETS[name](return_X_y=True)
+    rows = np.random.default_rng(0).permutation(len(y))[:60]
+    y = y[rows] > 0 if two else y[rows]
+    return X[rows, :4], y
+
+
+@pytest.fixture(scope="module")
+def two_classes():
+    return _rows("made up", two=True)
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "name"),
+    [(lik, name) for lik in ("logit", "probit") for name in ("wine", "breast cancer", "made up")]
+    + [("softmax", name) for name in ("iris", "wine", "made up")],
+)
+def test_natural_and_gradient_engines_reach_the_same_elbo(likelihood, name):
+    X, y = _rows(name, two=likelihood != "softmax")
+    clf = GPClassifier(likelihood, RBF(2.0, 3.0), n_inducing=10, optimizer=None, random_state=0)
+    natural = clone(clf).set_params(tol=1e-7, max_epochs=200).fit(X, y)
+    gradient = clf.set_params(inference="gradient", tol=1e-6).fit(X, y)
+    np.testing.assert_allclose(gradient.elbo_, natural.elbo_, rtol=1e-5)
+    np.testing.assert_allclose(gradient.predict_proba(X), natural.predict_proba(X), atol=1e-3)
+
+
+def _somewhere(n_latent, size, more=0, seed=0):
+    rng = np.random.default_rng(seed)
+    root = np.tril(0.3 * rng.normal(size=(n_latent, size, size)))
+    return Factored(rng.normal(size=(n_latent, size + more)), root)
+
+
+@pytest.mark.parametrize(
+    ("name", "shared", "more"),
+    [
+        ("Logit", True, 0),
+        ("Logit", True, 4),  # of the points have a mean only
+        ("Softmax", True, 0),
+        ("Softmax", False, 0),
+        ("NoisyProbit", True, 0),
+    ],
+)
+def test_the_gradient_equals_finite_differences(name, shared, more, x64):
+    theta, stream, n_latent = problem(name, shared=shared)
+    place = (_somewhere(n_latent, POINTS - more, more), theta)
+    leaves, structure = jax.tree.flatten(place)
+    rng = np.random.default_rng(1)
+    directions = [rng.normal(size=leaf.shape) for leaf in leaves]
+    directions[1] = np.tril(directions[1])
+
+    def at(step):
+        moved = [np.asarray(leaf) + step * d for leaf, d in zip(leaves, directions, strict=True)]
+        q, theta = jax.tree.unflatten(structure, moved)
+        prepared, _ = prepare(*jax.device_put(theta), 1e-9)
+        return look(prepared, q, stream.whole(25), at_theta=True)
+
+    seen = at(0.0)
+    gradient = jax.tree.leaves((seen.by_q, seen.by_theta))
+    along = sum(float(np.sum(g * d)) for g, d in zip(gradient, directions, strict=True))
+    numeric = (at(1e-5).elbo - at(-1e-5).elbo) / 2e-5
+    np.testing.assert_allclose(along, numeric, rtol=1e-5)
+
+
+def test_any_numbers_are_a_gaussian_and_its_divergence_is_that_of_its_natural_form():
+    q = _somewhere(2, 5, seed=3)
+    m, kl = moments(q)
+    covariance = m.excess + np.eye(5)
+    assert np.linalg.eigvalsh(covariance).min() > 0
+    precision = np.linalg.inv(covariance)
+    natural = Natural(np.einsum("cij,cj->ci", precision, m.mean), precision)
+    np.testing.assert_allclose(kl, natural_moments(natural)[1], rtol=1e-10)
+    for again in (factored(natural), factored(m)):
+        np.testing.assert_allclose(factors(again), factors(q), atol=1e-10)
+
+
+def test_a_mean_alone_adds_half_its_squared_length_to_the_divergence():
+    q = _somewhere(1, 5, more=3)
+    short = Factored(q.mean[:, :5], q.root)
+    more = 0.5 * np.sum(q.mean[:, 5:] ** 2)
+    np.testing.assert_allclose(moments(q)[1], moments(short)[1] + more, rtol=1e-12)
+
+
+def test_a_freed_kernel_never_ends_below_the_frozen_one(two_classes):
+    clf = GPClassifier(**GRADIENT, kernel=RBF(2.0, 3.0), max_epochs=40).fit(*two_classes)
+    stages, elbo = clf.history_["stage"], clf.history_["elbo"] * 60
+    assert set(stages) == {"posterior", "hyper-parameters"}
+    frozen = elbo[stages == "posterior"].max()
+    assert clf.elbo_ > frozen + 1.0
+    np.testing.assert_allclose(clf.elbo_, elbo.max(), rtol=1e-9)  # one lengthscale has no prior
+
+
+def test_lbfgs_ends_where_nothing_leads_up(x64):
+    theta, stream, n_latent = problem("Softmax")
+    plan = _plan(n_latent, optimizer=None, tolerance=1e-10)
+    result = fit(*theta, stream, n_latent, plan, np.random.default_rng(0))
+    prepared, _ = prepare(*result.theta, plan.jitter)
+    seen = look(prepared, factored(result.q), stream.whole(ROWS), at_theta=False)
+    assert max(np.abs(leaf).max() for leaf in seen.by_q) < 2e-3
+    assert "posterior: converged" in result.stopped
+
+
+def _plan(n_latent, **changes):
+    settings = {
+        "optimizer": "auto", "max_epochs": "auto", "batch_size": "auto", "tolerance": 1e-4,
+        "dtype": np.dtype(np.float64), "inference": "gradient", **changes,
+    }  # fmt: skip
+    return make_plan(settings.pop("rows", ROWS), n_latent, POINTS, **settings)
+
+
+def test_the_stated_rule_chooses_the_optimizer():
+    def chosen(**changes):
+        plan = _plan(1, **changes)
+        return plan.optimizer, plan.full_batch
+
+    assert chosen(rows=5000) == ("lbfgs", True)
+    assert chosen(rows=5001) == ("adam", False)
+    assert chosen(batch_size=20) == ("adam", False)
+    assert chosen(optimizer=None) == (None, True)
+    assert chosen(optimizer=None, batch_size=20) == (None, False)
+    assert chosen(optimizer="adadelta") == ("adadelta", False)
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "adadelta", None])
+def test_steps_on_batches_raise_the_elbo_and_are_the_same_again(two_classes, optimizer):
+    X, y = two_classes
+    clf = GPClassifier(**GRADIENT, optimizer=optimizer, batch_size=20, max_epochs=60)
+    elbo = clf.fit(X, y).history_["elbo"]
+    assert clf.elbo_ / len(y) > elbo[0] + 0.05
+    assert np.linalg.eigvalsh(clf.posterior_.q.excess[0] + np.eye(10)).min() > 0
+    again = clone(clf).fit(X, y)
+    assert np.array_equal(again.predict_proba(X), clf.predict_proba(X))
+    moved = repr(clf.kernel_) != repr(clone(clf).set_params(max_epochs=1).fit(X, y).kernel_)
+    assert moved == (optimizer is not None)
+
+
+def test_batches_come_near_the_full_batch(two_classes):
+    clf = GPClassifier(**GRADIENT, kernel=RBF(2.0, 3.0), optimizer=None)
+    full = clone(clf).fit(*two_classes)
+    batches = clf.set_params(batch_size=20, max_epochs=300).fit(*two_classes)
+    assert full.elbo_ - 0.2 < batches.elbo_ <= full.elbo_ + 1e-6
+
+
+@pytest.mark.parametrize("optimizer", ["lbfgs", "adam"])
+def test_nothing_is_compiled_again(two_classes, traces, optimizer):
+    X, y = two_classes
+    batch = {} if optimizer == "lbfgs" else {"batch_size": 25}
+    clf = GPClassifier(**GRADIENT, optimizer=optimizer, max_epochs=3, **batch)
+    traces.clear()
+    clone(clf).fit(X[:57], y[:57])  # a shape of its own
+    assert max(traces.count(name) for name in ("survey", "gradient", "step")) <= 2
+    traces.clear()
+    clone(clf).set_params(max_epochs=4).fit(X[:57], y[:57])
+    assert not traces
+
+
+def test_points_of_the_full_process_stay_at_the_rows(two_classes):
+    X, y = two_classes
+    for optimizer in ("lbfgs", "adam"):
+        clf = GPClassifier(n_inducing=None, inference="gradient", optimizer=optimizer, max_epochs=4)
+        np.testing.assert_allclose(clf.fit(X, y).inducing_points_, np.unique(X, axis=0), atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("case", "optimizer"),
+    [(case, "lbfgs") for case in sorted(BAD)] + [("wild scales", "adam"), ("huge", "adam")],
+)
+def test_difficult_data_give_finite_probabilities(case, optimizer):
+    X, y = BAD[case]
+    clf = GPClassifier(inference="gradient", optimizer=optimizer, max_epochs=5, random_state=0)
+    assert np.all(np.isfinite(clf.fit(X, y).predict_proba(X)))
+
+
+def test_separable_rows_and_a_likelihood_that_feels_no_confident_mistake():
+    X = np.r_[np.linspace(-3, -2, 30), np.linspace(2, 3, 30)][:, None]
+    y = np.arange(60) // 30
+    for likelihood in ("probit", "robust-max"):
+        clf = GPClassifier(likelihood, **GRADIENT, max_epochs=30).fit(X, y)
+        assert np.all(np.isfinite(clf.predict_log_proba(X)))
+        assert clf.score(X, y) == 1.0
+
+
+def test_a_file_and_a_warm_start_go_on_from_it(two_classes, tmp_path):
+    X, y = two_classes
+    clf = GPClassifier(**GRADIENT, max_epochs=20, warm_start=True).fit(X, y)
+    clf.save(tmp_path / "model")
+    assert np.array_equal(
+        GPClassifier.load(tmp_path / "model").predict_proba(X), clf.predict_proba(X)
+    )
+    first = clf.elbo_
+    assert clf.fit(X, y).elbo_ >= first - 1e-2
+
+
+def test_early_stopping_keeps_the_best(two_classes):
+    X, y = two_classes
+    for optimizer in ("lbfgs", "adam"):
+        clf = GPClassifier(**GRADIENT, optimizer=optimizer, early_stopping=True, max_epochs=60)
+        assert np.all(np.isfinite(clf.fit(X, y).predict_proba(X)))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "sentence"),
+    [
+        ({"optimizer": "lbfgs", "batch_size": 10}, "sees all rows at once"),
+        ({"class_subset": 2}, 'class_subset needs inference="natural"'),
+        ({"inference": "natural", "optimizer": "adadelta"}, 'is for inference="gradient"'),
+    ],
+)
+def test_what_the_engine_cannot_do_gets_one_sentence(two_classes, parameters, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        GPClassifier(**{"inference": "gradient", **parameters}).fit(*two_classes)

@@ -5,6 +5,7 @@ that XLA takes to compile it, and without its batched calls, which can wait for 
 in the CPU thread pool (seen with jaxlib 0.10 on two cores).
 """
 
+from collections.abc import Callable
 from functools import cache
 
 import jax
@@ -104,3 +105,39 @@ def _quadratic_forms_backward(residuals, g):
 
 
 quadratic_forms.defvjp(_quadratic_forms_forward, _quadratic_forms_backward)
+
+
+Vectors = Float[np.ndarray, "C K"]
+
+
+def conjugate_gradients(
+    product: Callable[[Vectors], Vectors],
+    condition: Callable[[Vectors], Vectors],
+    right: Vectors,
+    *,
+    most: int,
+    left: float,
+) -> Vectors:
+    """C vectors x with P x ≈ `right`, P positive definite and known by `product` alone.
+
+    By at most so many products, until the residual has so much `left` of its length; `condition`
+    is multiplication with about P⁻¹. From 0 on every iterate has rightᵀx ≥ 0: a way up.
+    """
+
+    def dot(x: Vectors, y: Vectors) -> Float[np.ndarray, "C 1"]:
+        return np.sum(x * y, axis=1, keepdims=True)
+
+    tiny = np.finfo(np.float64).tiny
+    x, rest = np.zeros_like(right), right
+    way = condition(rest)
+    size = dot(rest, way)
+    for _ in range(most):
+        bent = product(way)
+        length = size / np.maximum(dot(way, bent), tiny)
+        x, rest = x + length * way, rest - length * bent
+        if np.all(dot(rest, rest) <= left**2 * dot(right, right)):
+            break
+        near = condition(rest)
+        before, size = size, dot(rest, near)
+        way = near + size / np.maximum(before, tiny) * way
+    return x

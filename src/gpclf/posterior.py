@@ -9,6 +9,7 @@ from jaxtyping import Float
 
 from gpclf.gaussian import Moments, Natural, moments
 from gpclf.inference.hyper import Theta
+from gpclf.inputs import Whitening
 from gpclf.likelihoods import Likelihood
 from gpclf.linalg import plain_cholesky
 from gpclf.model import Prepared, prepare
@@ -22,10 +23,11 @@ class Roots(eqx.Module):
     """q seen from k = k(Z, x) itself: μ = kᵀα and ν = k(x, x) − ‖Rᵀk‖², one product a function.
 
     R is lower triangular, RRᵀ = W(I − S)Wᵀ with W the transposed whitening. With them goes what
-    they make of a constant part of k, where much cancels.
+    they make of a constant part of k, where much cancels. Points after the first M are for the mean
+    alone, and R knows nothing of them.
     """
 
-    weights: Float[np.ndarray, "C M"]
+    weights: Float[np.ndarray, "C K"]
     root: Float[np.ndarray, "C M M"]
     weights_of_one: Float[np.ndarray, "C"]  # 1ᵀα
     root_of_one: Float[np.ndarray, "C M"]  # Rᵀ1
@@ -61,12 +63,13 @@ def find_roots(prepared: Prepared, q: Moments, dtype: Any) -> Roots | None:
     if not prepared.model.shared:
         return None
     W = np.asarray(prepared.whitening.matrix)
-    roots = []
+    size = q.excess.shape[-1]
+    of_Z, roots = W[:size, :size], []
     for excess in np.asarray(q.excess):
-        factor = plain_cholesky(TINY * np.eye(len(excess)) - excess)
+        factor = plain_cholesky(TINY * np.eye(size) - excess)
         if factor is None:
             return None
-        upper: Any = np.linalg.qr(factor.T @ W, mode="r")  # better than a root of RRᵀ itself
+        upper: Any = np.linalg.qr(factor.T @ of_Z, mode="r")  # better than a root of RRᵀ itself
         roots.append(upper.T)
     weights, root = np.asarray(q.mean) @ W, np.stack(roots)
     found = Roots(weights, root, weights.sum(axis=1), root.sum(axis=1))
@@ -91,11 +94,24 @@ def from_parts(description: dict[str, Any], arrays: dict[str, np.ndarray]) -> Po
 
 def thawed(posterior: Posterior) -> tuple[Theta, Natural]:
     """What a fit can go on from: the reverse of `freeze`."""
-    eye = np.eye(posterior.q.mean.shape[1])
-    precision = np.stack([np.linalg.inv(eye + excess) for excess in posterior.q.excess])
-    precision = 0.5 * (precision + np.swapaxes(precision, 1, 2))
+    size = posterior.q.excess.shape[-1]
+    precision = np.stack([np.eye(posterior.q.mean.shape[1])] * posterior.n_latent)
+    for own, excess in zip(precision, posterior.q.excess, strict=True):
+        inverse = np.linalg.inv(np.eye(size) + excess)
+        own[:size, :size] = 0.5 * (inverse + inverse.T)
     linear = np.einsum("cij,cj->ci", precision, posterior.q.mean)
     return Theta(posterior.prepared.model, posterior.prepared.Z), Natural(linear, precision)
+
+
+def coupled(posterior: Posterior) -> Posterior:
+    """Without the points that are for the mean alone, which come last."""
+    size, prepared, q = posterior.q.excess.shape[-1], posterior.prepared, posterior.q
+    if size == q.mean.shape[1]:
+        return posterior
+    W = prepared.whitening.matrix[:size, :size]
+    fewer = Prepared(prepared.model, prepared.Z[:size], Whitening(W, W.sum(-1)))
+    own = Moments(q.mean[:, :size], q.excess)
+    return Posterior(fewer, own, find_roots(fewer, own, posterior.row_dtype), posterior.row_dtype)
 
 
 @double_precision

@@ -44,7 +44,8 @@ def _marginals(posterior: Posterior, X: Rows) -> tuple[Float[Array, "B C"], Floa
     constant, rest = kernel.parts(X, jnp.asarray(prepared.Z))
     mu = rest @ roots.weights.T + constant * roots.weights_of_one
     diagonal = kernel.diagonal(X)[:, None]
-    nu = diagonal - _squared_norms(rest, jnp.asarray(roots.root), constant * roots.root_of_one)
+    root = jnp.asarray(roots.root)
+    nu = diagonal - _squared_norms(rest[:, : root.shape[1]], root, constant * roots.root_of_one)
     return mu, jnp.maximum(nu, jnp.finfo(X.dtype).eps * diagonal)
 
 

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 
 from gpclf import inducing
 from gpclf.compilation import compiled_once
-from gpclf.data import ArrayStream, Columns, Scaling, blocks, encode, refuse_missing
+from gpclf.data import ArrayStream, Scaling, blocks, encode, refuse_missing
 from gpclf.estimators.fitted import FittedClassifier
 from gpclf.estimators.noise import (
     RESAMPLE,
@@ -23,7 +23,7 @@ from gpclf.estimators.noise import (
 )
 from gpclf.estimators.progress import shown
 from gpclf.estimators.tables import labelled_table, more_of_table
-from gpclf.estimators.validation import check_parameters, drawn_classes
+from gpclf.estimators.validation import check_full, check_parameters, drawn_classes
 from gpclf.estimators.watching import (
     CallbackSupportMixin,
     Snapshot,
@@ -41,7 +41,7 @@ from gpclf.kernels import kernel_from
 from gpclf.likelihoods import likelihood_from
 from gpclf.linalg import one_thread
 from gpclf.model import Model, one_per_function, prepare
-from gpclf.posterior import Posterior, freeze, thawed
+from gpclf.posterior import Posterior, coupled, freeze, thawed
 from gpclf.precision import cast, double_precision, row_dtype
 
 DEFAULT_KERNEL = "matern52"
@@ -64,11 +64,12 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
         Names combine with + and *: "rbf + matern52".
     n_inducing : "auto", int or None
         Inducing points. "auto": min(N, 400, 50·D, 20 + 4√N), times √(10/C) above 10 classes.
-        None: every row, the full Gaussian process.
-    inference : "auto", "natural" or "gradient"
+        None: every row, the full Gaussian process, of up to 5,000 rows.
+    inference : "auto", "natural", "gradient" or "decoupled"
         How the posterior is found. "natural", which "auto" means: closed-form natural-gradient
         steps. "gradient": the same bound climbed in mean and covariance, kernel and inducing
-        points together, by ordinary gradients.
+        points together, by ordinary gradients. "decoupled": as "natural", then more inducing
+        points for the mean alone.
     input_noise : None, "latent", "amortised", "first-order", "augment", "resample" or Noisy
         What to do about errors of the inputs. None: nothing, unless `fit` is given `X_std`, then
         "latent": the true input of each row is unknown and has a law of its own. "amortised": a
@@ -128,6 +129,8 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
         one for all standardised features.
     noisy_features : None or a list
         The features that have errors to be learned: indices, names or a mask. None: all of them.
+    n_mean_inducing : "auto" or int
+        More points for the mean alone, with `inference="decoupled"`. "auto": twice `n_inducing`.
 
     Attributes
     ----------
@@ -137,7 +140,7 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
     history_ : dict of arrays "stage", "seconds", "elbo" (per row), one entry a step.
     kernel_, likelihood_ : as fitted, in units of the standardised inputs.
     inducing_points_ : (M, D), or (C, M, D) if not shared, in the units of X; a feature of more than
-        two levels has a column for each.
+        two levels has a column for each. Those for the mean alone come last.
     relevance_ : how much each feature matters, from the lengthscales; sums to one.
     n_samples_seen_ : the number of training rows, of all pieces together.
     input_noise_std_ : (D,), the standard deviation of the errors in the units of X, as learned, or
@@ -172,6 +175,7 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
         validation_fraction: Any = 0.1,
         input_noise_std: Any = None,
         noisy_features: Any = None,
+        n_mean_inducing: Any = "auto",
     ):
         self.likelihood = likelihood
         self.kernel = kernel
@@ -196,6 +200,7 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
         self.validation_fraction = validation_fraction
         self.input_noise_std = input_noise_std
         self.noisy_features = noisy_features
+        self.n_mean_inducing = n_mean_inducing
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None, X_std: Any = None) -> "GPClassifier":
@@ -267,6 +272,7 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
     @double_precision
     def _learn(self, X, index, weight, std, columns, classes, began) -> None:
         """Build model, inducing points and plan; run the loop; keep what it found."""
+        check_full(self.n_inducing, len(X))
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         likelihood = likelihood_from(self.likelihood, len(classes))
         dtype = row_dtype(self.precision, len(X))
@@ -304,6 +310,7 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
                 drawn_classes=drawn,
                 places=inputs.places,
                 inference="natural" if self.inference == "auto" else self.inference,
+                mean_points=self.n_mean_inducing,
             )
 
         def model_for(distance: float) -> Model:
@@ -314,7 +321,7 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
             return cast(Model(kernel, likelihood, inputs, shared=self.share_kernel), jnp.float64)
 
         if again:
-            theta, start = thawed(self.posterior_)
+            theta, start = thawed(coupled(self.posterior_))
         else:
             count: Any = self.n_inducing
             if count == "auto":
@@ -385,12 +392,3 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
                 q, bound = absorb(prepared, q, list(stream.whole(rows)), tolerance)
                 self.elbo_ += bound
         self._keep(freeze(theta, q, self.jitter_, dtype))
-
-    def _fits_on(self, columns: Columns, classes: np.ndarray, likelihood: Any) -> bool:
-        """Whether the last fit can be gone on from."""
-        return (
-            hasattr(self, "posterior_")
-            and self._columns.same(columns)
-            and np.array_equal(self.classes_, classes)
-            and type(self.likelihood_) is type(likelihood)
-        )

@@ -44,6 +44,15 @@ class FittedClassifier:
         raw = self._scaling.by_feature(raw)
         return raw / raw.sum() if raw.sum() > 0 else raw
 
+    def _fits_on(self, columns: Columns, classes: np.ndarray, likelihood: Any) -> bool:
+        """Whether the last fit can be gone on from."""
+        return (
+            hasattr(self, "posterior_")
+            and self._columns.same(columns)
+            and np.array_equal(self.classes_, classes)
+            and type(self.likelihood_) is type(likelihood)
+        )
+
     def _rows(self, X: Any) -> np.ndarray:
         """X as the kernel sees it."""
         return self._scaling.forward(table(self, X, self._columns))

@@ -11,9 +11,10 @@ from gpclf.estimators.noise import KINDS, LEARNED, RESAMPLE
 from gpclf.inputs import Noisy
 from gpclf.likelihoods.logistic_softmax import LogisticSoftmaxFamily
 
-INFERENCES = ("auto", "natural", "gradient")
-PLANNED_INFERENCES = ("power-ep", "mean-field", "decoupled")
+INFERENCES = ("auto", "natural", "gradient", "decoupled")
+PLANNED_INFERENCES = ("power-ep", "mean-field")
 OPTIMIZERS = ("auto", "lbfgs", "adam", "adadelta", None)
+MOST_FULL = 5000  # rows of a full process: matrices of 200 MB a function
 PRECISIONS = ("auto", "mixed", "double")
 
 
@@ -31,6 +32,7 @@ def check_parameters(parameters: dict[str, Any]) -> None:
         _one_of(parameters, "input_noise", (None, *KINDS, RESAMPLE))
     _one_of(parameters, "input_noise_std", (None, *LEARNED))
     _count(parameters, "n_inducing", least=1, also=("auto", None))
+    _count(parameters, "n_mean_inducing", least=0, also=("auto",))
     _count(parameters, "max_epochs", least=1, also=("auto",))
     _count(parameters, "batch_size", least=1, also=("auto",))
     _count(parameters, "class_subset", least=1, also=(None,))
@@ -49,6 +51,8 @@ def _check_engine(parameters: dict[str, Any]) -> None:
     by_gradient = parameters["inference"] == "gradient"
     if parameters["optimizer"] == "adadelta" and not by_gradient:
         raise ValueError('optimizer="adadelta" is for inference="gradient": use that or "adam".')
+    if parameters["inference"] == "decoupled" and not parameters["share_kernel"]:
+        raise ValueError('inference="decoupled" needs one kernel for all: use share_kernel=True.')
     if not by_gradient:
         return
     if parameters["optimizer"] == "lbfgs" and parameters["batch_size"] != "auto":
@@ -58,6 +62,15 @@ def _check_engine(parameters: dict[str, Any]) -> None:
         )
     if parameters["class_subset"] is not None:
         raise ValueError('class_subset needs inference="natural", which draws classes.')
+
+
+def check_full(n_inducing: Any, n_rows: int) -> None:
+    """Refuse a full process of too many rows."""
+    if n_inducing is None and n_rows > MOST_FULL:
+        raise ValueError(
+            f"n_inducing=None makes each of the {n_rows:,} rows an inducing point, and that is for "
+            f'up to {MOST_FULL:,} rows: use n_inducing="auto" or a number.'
+        )
 
 
 def drawn_classes(subset: int | None, likelihood: Any, n_classes: int, shared: bool) -> int | None:

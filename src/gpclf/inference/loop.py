@@ -11,6 +11,7 @@ from jaxtyping import Array, Float
 
 from gpclf.data import ArrayStream, Chunk
 from gpclf.gaussian import Moments, Natural
+from gpclf.inference.decoupled import run_decoupled
 from gpclf.inference.gradient import run_gradient
 from gpclf.inference.hyper import Theta, compiled_beside, held_together, improve
 from gpclf.inference.journal import (
@@ -247,6 +248,9 @@ def _fit(model, Z, stream, n_latent, plan, rng, log, start) -> Result:
         theta, q, elbo, reasons = run_gradient(theta, q, stream, plan, rng, log)
     else:
         theta, q, elbo, reasons = _run_natural(theta, q, stream, plan, rng, log, start is not None)
+        if plan.inference == "decoupled" and plan.mean_points > 0 and np.isfinite(elbo):
+            theta, q, elbo, why = run_decoupled(theta, q, stream, plan, rng, log, elbo)
+            reasons = f"{reasons}; {why}"
     if not np.isfinite(elbo):
         raise FitError(NOT_A_NUMBER)
     jitter = prepare(*theta, plan.jitter)[1]

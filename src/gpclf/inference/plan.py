@@ -14,6 +14,7 @@ MOST_FOR_POINTS, MOST_FOR_ROWS = 20480, 32768  # where Z has many numbers, where
 SHARE = 16  # one row of so many
 SMALL_ROWS, SMALL_NUMBERS = 5000, 2**21  # up to which the gradient engine sees all rows at once
 EVALUATIONS, BATCHES = 400, 2000  # of the gradient engine, full batch or stochastic
+MORE_POINTS = 2  # times as many for the mean alone, of the decoupled engine
 MANY_ROWS = 2**18  # from here on full-batch steps see a quarter of so many first
 
 
@@ -34,6 +35,7 @@ class Plan(NamedTuple):
     move_points: bool  # Z is learned with the kernel; not for the full process, where Z is X
     dtype: np.dtype
     inference: str = "natural"  # the engine
+    mean_points: int = 0  # more of them for the mean alone, of the decoupled engine
 
 
 def make_plan(
@@ -52,6 +54,7 @@ def make_plan(
     drawn_classes: int | None = None,
     places: int = 1,
     inference: str = "natural",
+    mean_points: int | str = "auto",
 ) -> Plan:
     """The stated rules behind "auto".
 
@@ -96,6 +99,7 @@ def make_plan(
         move_points=move_points,
         dtype=dtype,
         inference=inference,
+        mean_points=MORE_POINTS * n_inducing if mean_points == "auto" else int(mean_points),
     )
 
 

@@ -143,6 +143,23 @@ def held(prepared: Prepared, sites: Sites, chunk: Chunk) -> Natural:
 
 
 @program
+def curvature(
+    prepared: Prepared, sites: Sites, way: Float[Array | np.ndarray, "C K"], chunk: Chunk
+) -> Float[Array, "C K"]:
+    """s Σ w max(τ, 0) a aᵀp: how the rows bend the bound of the mean along p; two products."""
+    A = _features(cast(prepared, chunk.X.dtype), chunk).A
+    weight = _weights(prepared, chunk)
+
+    def one(own):
+        own_A, tau, p = own
+        rows = A if own_A is None else own_A
+        return rows.T @ (weight * jnp.maximum(tau, 0.0) * (rows @ p))
+
+    own_A = None if A.ndim == 2 else A
+    return _double(for_each(one, (own_A, sites.precision.T, cast(jnp.asarray(way), A.dtype))))
+
+
+@program
 def definite(prepared: Prepared, q: Moments, sites: Sites, chunk: Chunk) -> Sites:
     """The sites with negative precisions set to 0, each with the slope at μ that it had."""
     prepared, q = cast((prepared, q), chunk.X.dtype)

@@ -13,11 +13,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import erfc
+from jax.scipy.special import erfc, log_ndtr
+from jax.scipy.stats import norm
 from jaxtyping import Array, Float
 
 from gpclf.likelihoods.base import Label, Latent, Likelihood, RowBound, Scalar, sign
 from gpclf.likelihoods.logit import Logit
+from gpclf.likelihoods.power import Power
 from gpclf.likelihoods.softmax import Softmax
 from gpclf.quadrature import REACH, Points, panels
 
@@ -165,6 +167,15 @@ class _AdditiveNoise(Likelihood):
         right, wrong = self._logs(mu.shape[0], mu.dtype)
         return jnp.log(jnp.exp(right) * wins + jnp.exp(wrong) * (1 - wins))
 
+    def log_evidence(self, y: Label, mu: Latent, nu: Latent, alpha: Power) -> Scalar:
+        """log((1−δ)^α S + (δ/(C−1))^α (1−S)): p(y | g) takes two values.
+
+        As α → 0, 1/α of it becomes the bound; at α = 1 it is log E p(y | f), with noise as well.
+        """
+        right, wrong = self._logs(mu.shape[0], mu.dtype)
+        win = self._win(y, mu, nu)
+        return alpha * wrong + jnp.log1p(jnp.expm1(alpha * (right - wrong)) * win)
+
 
 class Step(_AdditiveNoise):
     """No noise but flipped labels, a = 0 (L19's GPCstep): the labels are right or mistaken."""
@@ -183,11 +194,47 @@ class NoisyLogit(_AdditiveNoise):
 
 
 class RobustMax(_AdditiveNoise):
-    """The largest function wins but for a share ε of the rows (V20 eq. 2): a = 0, C functions."""
+    """The largest function wins but for a share ε of the rows (V20 eq. 2): a = 0, C functions.
 
-    def __init__(self, epsilon: float = 1e-3, learn: bool = False):
+    `pairs`: power-EP takes Π_{c≠y} Φ((μ_y − μ_c)/√(ν_y + ν_c)) in the place of E p(y | f), as the
+    EP columns of L19 and G19 do: every rival on its own, no integral, and no mistaken labels.
+    """
+
+    pairs: bool = eqx.field(static=True)
+
+    def __init__(self, epsilon: float = 1e-3, learn: bool = False, pairs: bool = False):
         super().__init__(epsilon, learn)
+        self.pairs = pairs
 
     def n_latent(self, n_classes: int) -> int:
         """One function per class."""
         return n_classes
+
+    def log_evidence(self, y: Label, mu: Latent, nu: Latent, alpha: Power) -> Scalar:
+        """That of the winner, or Σ log Φ over its rivals: 0 and 1 are powers of themselves."""
+        if not self.pairs:
+            return super().log_evidence(y, mu, nu, alpha)
+        return jnp.sum(_duels(y, mu, nu)[0])
+
+    def evidence_slopes(
+        self, y: Label, mu: Latent, nu: Latent, alpha: Power
+    ) -> tuple[Scalar, Latent, Latent]:
+        """Of pairs, a product of expectations and not one of them: each has its own h."""
+        if not self.pairs:
+            return super().evidence_slopes(y, mu, nu, alpha)
+        logs, slope, bend = _duels(y, mu, nu)
+        own = jnp.arange(mu.shape[0]) == y
+        g = jnp.where(own, jnp.sum(slope), -slope)
+        return jnp.sum(logs), g, jnp.where(own, jnp.sum(bend), bend)
+
+
+def _duels(y: Label, mu: Latent, nu: Latent) -> tuple[Latent, Latent, Latent]:
+    """log Φ(z) of y against every rival, z = (μ_y − μ_c)/√(ν_y + ν_c), 0 for y itself; and its
+    first and second derivative by μ_y."""
+    own = jnp.arange(mu.shape[0]) == y
+    sd = jnp.sqrt(nu[y] + nu)
+    z = (mu[y] - mu) / sd
+    logs = log_ndtr(z)
+    hazard = jnp.exp(norm.logpdf(z) - logs)
+    bend = -hazard * jnp.maximum(hazard + z, 0.0) / sd**2
+    return tuple(jnp.where(own, 0.0, part) for part in (logs, hazard / sd, bend))

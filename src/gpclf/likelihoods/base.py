@@ -13,6 +13,8 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from gpclf.likelihoods.power import Power, class_log_probability, is_one, log_mean_power
+
 Scalar = Float[Array, ""]
 Label = Int[Array, ""]
 Latent = Float[Array, "C"]
@@ -60,6 +62,24 @@ class Likelihood(RowBound):
     @abstractmethod
     def log_probabilities(self, mu: Latent, nu: Latent) -> Float[Array, "K"]:
         """log E p(y = k | f) for every class k, the latent variance integrated out."""
+
+    def log_evidence(self, y: Label, mu: Latent, nu: Latent, alpha: Power) -> Scalar:
+        """log E p(y | f)^α: of power-EP's tilted law, 0 < α ≤ 1; override where it is closed."""
+        if is_one(alpha) and mu.shape[0] > 1:
+            return class_log_probability(self, y, mu, nu)
+        return log_mean_power(lambda f: self.log_prob(y, f), mu, nu, alpha)
+
+    def evidence_slopes(
+        self, y: Label, mu: Latent, nu: Latent, alpha: Power
+    ) -> tuple[Scalar, Latent, Latent]:
+        """log Z = log E p(y | f)^α with g = ∂log Z/∂μ and h = ∂²log Z/∂μ² of each function.
+
+        A Gaussian expectation solves the heat equation: h = 2 ∂log Z/∂ν − g².
+        """
+        value, (g, by_variance) = jax.value_and_grad(self.log_evidence, argnums=(1, 2))(
+            y, mu, nu, alpha
+        )
+        return value, g, 2 * by_variance - g**2
 
 
 class TwoClass(Likelihood):

@@ -12,6 +12,7 @@ from jax.scipy.stats import norm
 from jaxtyping import Array, Float
 
 from gpclf.likelihoods.base import Label, Latent, Scalar, Sites, TwoClass, sign
+from gpclf.likelihoods.power import Power, is_one
 from gpclf.quadrature import graded
 
 
@@ -73,3 +74,9 @@ class Probit(TwoClass):
         """log Φ(∓μ/√(1+ν))."""
         z = mu[0] / jnp.sqrt(1 + nu[0])
         return log_ndtr(jnp.stack([-z, z]))
+
+    def log_evidence(self, y: Label, mu: Latent, nu: Latent, alpha: Power) -> Scalar:
+        """log Φ(yμ/√(1+ν)) at α = 1, else by quadrature."""
+        if is_one(alpha):
+            return log_ndtr(sign(y, mu.dtype) * mu[0] / jnp.sqrt(1 + nu[0]))
+        return super().log_evidence(y, mu, nu, alpha)

@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from gpclf import inducing
 from gpclf.compilation import compiled_once
 from gpclf.data import ArrayStream, Scaling, blocks, encode, refuse_missing
+from gpclf.estimators.engines import engine_for
 from gpclf.estimators.fitted import FittedClassifier
 from gpclf.estimators.noise import (
     RESAMPLE,
@@ -65,11 +66,12 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
     n_inducing : "auto", int or None
         Inducing points. "auto": min(N, 400, 50·D, 20 + 4√N), times √(10/C) above 10 classes.
         None: every row, the full Gaussian process, of up to 5,000 rows.
-    inference : "auto", "natural", "gradient" or "decoupled"
+    inference : "auto", "natural", "gradient", "decoupled" or "power-ep"
         How the posterior is found. "natural", which "auto" means: closed-form natural-gradient
         steps. "gradient": the same bound climbed in mean and covariance, kernel and inducing
         points together, by ordinary gradients. "decoupled": as "natural", then more inducing
-        points for the mean alone.
+        points for the mean alone. "power-ep": expectation propagation, with `alpha`; stochastic
+        EP with a `batch_size`.
     input_noise : None, "latent", "amortised", "first-order", "augment", "resample" or Noisy
         What to do about errors of the inputs. None: nothing, unless `fit` is given `X_std`, then
         "latent": the true input of each row is unknown and has a law of its own. "amortised": a
@@ -131,12 +133,14 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
         The features that have errors to be learned: indices, names or a mask. None: all of them.
     n_mean_inducing : "auto" or int
         More points for the mean alone, with `inference="decoupled"`. "auto": twice `n_inducing`.
+    alpha : float
+        The power of "power-ep", above 0 and at most 1: 1 is EP, close to 0 variational inference.
 
     Attributes
     ----------
     classes_ : the class labels, sorted.
     elbo_ : the evidence lower bound of the training rows at the end; of all pieces, each given
-        those before it, after `partial_fit`.
+        those before it, after `partial_fit`. With "power-ep" its energy, no bound of the evidence.
     history_ : dict of arrays "stage", "seconds", "elbo" (per row), one entry a step.
     kernel_, likelihood_ : as fitted, in units of the standardised inputs.
     inducing_points_ : (M, D), or (C, M, D) if not shared, in the units of X; a feature of more than
@@ -176,6 +180,7 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
         input_noise_std: Any = None,
         noisy_features: Any = None,
         n_mean_inducing: Any = "auto",
+        alpha: Any = 1.0,
     ):
         self.likelihood = likelihood
         self.kernel = kernel
@@ -201,6 +206,7 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
         self.input_noise_std = input_noise_std
         self.noisy_features = noisy_features
         self.n_mean_inducing = n_mean_inducing
+        self.alpha = alpha
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None, X_std: Any = None) -> "GPClassifier":
@@ -290,6 +296,7 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
         inputs = inputs_for(
             self.input_noise, self.input_noise_std, std, exact, scaling, len(classes)
         )
+        engine = engine_for(self.get_params(deep=False), likelihood, inputs, weight)
         redraw = self.input_noise == RESAMPLE
         stream = ArrayStream(X, index, weight, scaling, dtype, std, redraw)
         drawn = drawn_classes(self.class_subset, likelihood, len(classes), self.share_kernel)
@@ -309,8 +316,9 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
                 rate=self.learning_rate,
                 drawn_classes=drawn,
                 places=inputs.places,
-                inference="natural" if self.inference == "auto" else self.inference,
+                inference=engine,
                 mean_points=self.n_mean_inducing,
+                alpha=float(self.alpha),
             )
 
         def model_for(distance: float) -> Model:

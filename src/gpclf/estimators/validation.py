@@ -11,8 +11,8 @@ from gpclf.estimators.noise import KINDS, LEARNED, RESAMPLE
 from gpclf.inputs import Noisy
 from gpclf.likelihoods.logistic_softmax import LogisticSoftmaxFamily
 
-INFERENCES = ("auto", "natural", "gradient", "decoupled")
-PLANNED_INFERENCES = ("power-ep", "mean-field")
+INFERENCES = ("auto", "natural", "gradient", "decoupled", "power-ep")
+PLANNED_INFERENCES = ("mean-field",)
 OPTIMIZERS = ("auto", "lbfgs", "adam", "adadelta", None)
 MOST_FULL = 5000  # rows of a full process: matrices of 200 MB a function
 PRECISIONS = ("auto", "mixed", "double")
@@ -39,6 +39,9 @@ def check_parameters(parameters: dict[str, Any]) -> None:
     rate = parameters["learning_rate"]
     if rate != "auto" and not (isinstance(rate, Real) and 0 < float(rate) <= 1):
         raise ValueError(f"learning_rate must be above 0 and at most 1 or 'auto', got {rate!r}.")
+    alpha = parameters["alpha"]
+    if not (isinstance(alpha, Real) and 0 < float(alpha) <= 1):
+        raise ValueError(f"alpha must be above 0 and at most 1, got {alpha!r}.")
     share = parameters["validation_fraction"]
     if not (isinstance(share, Real) and 0 < float(share) < 1):
         raise ValueError(f"validation_fraction must be above 0 and below 1, got {share!r}.")

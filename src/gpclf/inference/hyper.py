@@ -18,7 +18,7 @@ from jaxtyping import Array, Float
 
 from gpclf.compilation import forgotten_with_programs, program
 from gpclf.data import Chunk, reduce
-from gpclf.gaussian import Natural, elbo_pullback, moments
+from gpclf.gaussian import Moments, Natural, elbo_pullback, moments
 from gpclf.inference.lbfgs import Memory, descend
 from gpclf.inference.natural import stochastic_step
 from gpclf.inference.sites import (
@@ -44,16 +44,23 @@ class Theta(NamedTuple):
     Z: Float[Array | np.ndarray, "*G M D"]
 
 
+def _survey(prepared: Prepared, q: Moments, chunk: Chunk, sites: Sites) -> Survey:
+    """The variational bound of a row does not know its site."""
+    return survey(prepared, q, chunk)
+
+
 def dual_bound(
     theta: Theta,
     sites: Sequence[Sites],
     chunks: Sequence[Chunk],
     jitter: float,
     rest: Float[np.ndarray, "C M"] | None = None,
+    see: Callable[[Prepared, Moments, Chunk, Sites], Survey] = _survey,
 ) -> tuple[float, Theta, Natural]:
     """The ELBO of the q that the held sites give under θ, its gradient by θ, and that q.
 
-    `rest` is added to its linear part: what an engine knows of q and the sites do not say.
+    `rest` is added to its linear part: what an engine knows of q and the sites do not say. An
+    engine whose objective is another sum over rows less the KL says so by `see`.
     """
     prepared, _ = prepare(*theta, jitter)
     chunks = [with_features(prepared, chunk) for chunk in chunks]
@@ -65,12 +72,12 @@ def dual_bound(
         return np.nan, theta, q
     by_features = []
 
-    def look(chunk: Chunk) -> Survey:
-        seen = survey(prepared, m, chunk)
+    def look(pair: tuple[Chunk, Sites]) -> Survey:
+        seen = see(prepared, m, *pair)
         by_features.append(seen.by_features)
         return seen.sums()
 
-    seen = reduce(look, chunks)
+    seen = reduce(look, zip(chunks, sites, strict=True))
     by_q = elbo_pullback(q, m, seen.by_q)
     by_prepared = reduce(
         lambda triple: gradient(prepared, triple[2], by_q, triple[1], triple[0]),
@@ -158,6 +165,8 @@ def shaped_like(leaves: Sequence[Array], numbers: np.ndarray) -> list[Array]:
     return jax.device_put([p.reshape(x.shape) for p, x in zip(parts, leaves, strict=True)])
 
 
+Bound = Callable[..., tuple[float, Theta, Natural]]  # with the arguments of `dual_bound`
+
 log_prior = program(jax.value_and_grad(Model.log_prior))  # and its gradient
 
 
@@ -172,10 +181,11 @@ def improve(
     move_points: bool,
     on_evaluation: Callable[[float, Theta, Natural], None],
     rest: Float[np.ndarray, "C M"] | None = None,
+    bound: Bound = dual_bound,
 ) -> tuple[Theta, Natural | None, float]:
     """The best θ by dual bound and prior, its q, and their sum; at most so many evaluations.
 
-    No q where none of them was a number.
+    No q where none of them was a number. An engine may bring another `bound`.
     """
     leaves, structure = jax.tree.flatten(theta)
     first = flat(leaves)
@@ -186,7 +196,7 @@ def improve(
 
     def objective(numbers: np.ndarray) -> tuple[float, np.ndarray]:
         here = jax.tree.unflatten(structure, shaped_like(leaves, numbers))
-        elbo, by_theta, q = dual_bound(here, sites, chunks, jitter, rest)
+        elbo, by_theta, q = bound(here, sites, chunks, jitter, rest)
         by_flat = flat(jax.tree.leaves(by_theta))
         if not (np.isfinite(elbo) and np.all(np.isfinite(by_flat))):
             return np.inf, np.zeros_like(by_flat)
@@ -219,6 +229,25 @@ def _adam_update(theta: Any, by_theta: Any, state: Any, rate: Any) -> Any:
     return moved, state
 
 
+def adam_step(
+    theta: Theta,
+    state: Any,
+    prepared: Prepared,
+    seen: Survey,
+    chunk: Chunk,
+    rate: float,
+    move_points: bool,
+) -> tuple[Theta, Any]:
+    """One step of Adam on θ by what was seen of a batch, and its memory; q is held."""
+    by_prepared = gradient(prepared, seen.by_features, None, seen.sites, chunk)
+    by_theta = theta_gradient(prepared, by_prepared, seen)
+    if not move_points:
+        by_theta = by_theta._replace(Z=np.zeros_like(by_theta.Z))
+    _, by_model = log_prior(theta.model)
+    by_theta = by_theta._replace(model=jax.tree.map(np.add, by_theta.model, by_model))
+    return _adam_update(theta, by_theta, state, rate)
+
+
 def stochastic_hyper_step(
     theta: Theta,
     q: Natural,
@@ -240,11 +269,5 @@ def stochastic_hyper_step(
     chunk = with_features(prepared, chunk)
     seen = survey(prepared, m, chunk)
     q = stochastic_step(q, own(seen.statistics(m).target()), q_rate, seen.sites)
-    by_prepared = gradient(prepared, seen.by_features, None, seen.sites, chunk)
-    by_theta = theta_gradient(prepared, by_prepared, seen)
-    if not move_points:
-        by_theta = by_theta._replace(Z=np.zeros_like(by_theta.Z))
-    _, by_model = log_prior(theta.model)
-    by_theta = by_theta._replace(model=jax.tree.map(np.add, by_theta.model, by_model))
-    theta, state = _adam_update(theta, by_theta, state, rate)
+    theta, state = adam_step(theta, state, prepared, seen, chunk, rate, move_points)
     return theta, q, state, float(seen.bound), kl, seen.sites

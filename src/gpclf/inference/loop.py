@@ -25,6 +25,7 @@ from gpclf.inference.journal import (
 from gpclf.inference.lbfgs import Memory
 from gpclf.inference.natural import Climbed, begin, climb, made_definite, weakened
 from gpclf.inference.plan import KEPT_FLOATS, MANY_ROWS, Plan
+from gpclf.inference.power_ep import run_power_ep
 from gpclf.inference.sites import with_features
 from gpclf.inference.stochastic import run_epochs
 from gpclf.inputs import Whitening
@@ -206,7 +207,7 @@ def compile_ahead(
     model: Model, n_inducing: int, stream: ArrayStream, n_latent: int, plan: Plan
 ) -> None:
     """Begin to compile the programs of a fit whose inducing points are not known yet."""
-    if plan.optimizer == "lbfgs" and plan.inference != "gradient":
+    if plan.optimizer == "lbfgs" and plan.inference in ("natural", "decoupled"):
         own, rows = () if model.shared else (n_latent,), stream.blank(plan.chunk_rows)
         Z = np.zeros((*own, n_inducing, rows.X.shape[1]))
         whitening = Whitening(np.zeros((*own, n_inducing, n_inducing)), Z[..., 0])
@@ -246,6 +247,8 @@ def _fit(model, Z, stream, n_latent, plan, rng, log, start) -> Result:
     q = Natural.standard(n_latent, Z.shape[-2]) if start is None else start
     if plan.inference == "gradient":
         theta, q, elbo, reasons = run_gradient(theta, q, stream, plan, rng, log)
+    elif plan.inference == "power-ep":
+        theta, q, elbo, reasons = run_power_ep(theta, q, stream, plan, rng, log)
     else:
         theta, q, elbo, reasons = _run_natural(theta, q, stream, plan, rng, log, start is not None)
         if plan.inference == "decoupled" and plan.mean_points > 0 and np.isfinite(elbo):

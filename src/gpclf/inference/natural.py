@@ -84,7 +84,8 @@ class Climbed(NamedTuple):
     reason: str
 
 
-def _mixed(old: Sites, new: Sites, rate: float) -> Sites:
+def mixed(old: Sites, new: Sites, rate: float) -> Sites:
+    """The point at `rate` on the straight line from old sites to new ones."""
     return Sites(*((1 - rate) * o + rate * n for o, n in zip(old, new, strict=True)))
 
 
@@ -226,7 +227,7 @@ def climb(
                 return Climbed(q, held, here.elbo, 1.0, "no step along the sites raises the ELBO")
         if held is not None and fresh is not None:
             pairs = zip(held, fresh, strict=True)
-            held = [_mixed(old, new, rate) for old, new in pairs]
+            held = [mixed(old, new, rate) for old, new in pairs]
         gain, used = there.elbo - here.elbo, rate
         q, here = candidate, there
         on_step(here.elbo, q)

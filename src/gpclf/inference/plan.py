@@ -36,6 +36,7 @@ class Plan(NamedTuple):
     dtype: np.dtype
     inference: str = "natural"  # the engine
     mean_points: int = 0  # more of them for the mean alone, of the decoupled engine
+    alpha: float = 1.0  # of power-EP
 
 
 def make_plan(
@@ -55,6 +56,7 @@ def make_plan(
     places: int = 1,
     inference: str = "natural",
     mean_points: int | str = "auto",
+    alpha: float = 1.0,
 ) -> Plan:
     """The stated rules behind "auto".
 
@@ -100,6 +102,7 @@ def make_plan(
         dtype=dtype,
         inference=inference,
         mean_points=MORE_POINTS * n_inducing if mean_points == "auto" else int(mean_points),
+        alpha=alpha,
     )
 
 

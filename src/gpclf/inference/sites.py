@@ -31,7 +31,8 @@ def _new_features(prepared: Prepared, chunk: Chunk) -> Features:
     return prepared.features(_nodes(prepared.model.inputs, chunk).X)
 
 
-def _features(prepared: Prepared, chunk: Chunk) -> Features:
+def features_of(prepared: Prepared, chunk: Chunk) -> Features:
+    """Those kept with the chunk, or new ones."""
     return _new_features(prepared, chunk) if chunk.features is None else chunk.features
 
 
@@ -46,12 +47,12 @@ def _at_places(prepared: Prepared, of_rows: Any) -> Any:
     return jax.tree.map(lambda leaf: jnp.repeat(leaf, places, axis=0), of_rows)
 
 
-def _weights(prepared: Prepared, chunk: Chunk) -> Float[Array, "R"]:
+def weights_of(prepared: Prepared, chunk: Chunk) -> Float[Array, "R"]:
     """s·w of every place; the shares of a row's places are in their sites."""
     return _at_places(prepared, chunk.scale * chunk.weight)
 
 
-def _finite_rows(values: Array, *of_places: Any) -> Bool[Array, "B"]:
+def finite_rows(values: Array, *of_places: Any) -> Bool[Array, "B"]:
     """Whether all numbers of a row are: its bound, and what belongs to its places."""
     finite = jnp.isfinite(values)
     for part in of_places:
@@ -89,7 +90,7 @@ def with_prior(sites: Natural) -> Natural:
     return Natural(np.asarray(sites.linear), precision + np.eye(precision.shape[-1]))
 
 
-def _summed_sites(
+def summed_sites(
     A: Float[Array, "*G R M"], sites: Sites, weight: Float[Array, "R"]
 ) -> tuple[Float[Array, "C M"], Float[Array, "C M M"]]:
     """Σ wλa and Σ wτaaᵀ for each latent function."""
@@ -103,7 +104,8 @@ def _summed_sites(
     return for_each(one, (own_A, sites.precision.T, sites.linear.T))
 
 
-def _double(tree):
+def double(tree: Any) -> Any:
+    """What leaves a chunk."""
     return cast(tree, jnp.float64)
 
 
@@ -118,7 +120,7 @@ def visit(prepared: Prepared, q: Moments, chunk: Chunk) -> tuple[Statistics, Sit
 @program
 def _visit(prepared: Prepared, q: Moments, chunk: Chunk) -> tuple[Statistics, Sites]:
     prepared, q = cast((prepared, q), chunk.X.dtype)
-    features = _features(prepared, chunk)
+    features = features_of(prepared, chunk)
     mu, nu = prepared.marginals(features, q)
     y, inputs = _at_places(prepared, chunk.y), prepared.model.inputs
     sites = prepared.sites(y, mu, nu)
@@ -128,18 +130,18 @@ def _visit(prepared: Prepared, q: Moments, chunk: Chunk) -> tuple[Statistics, Si
     if inputs.places > 1:
         share = jax.grad(lambda each: jnp.sum(inputs.joined(each, log_weight)))(each)[:, None]
         sites = Sites(*(share * part for part in sites))
-    finite = _finite_rows(bounds, *sites)
-    linear, precision = _summed_sites(features.A, sites, _weights(prepared, chunk))
+    finite = finite_rows(bounds, *sites)
+    linear, precision = summed_sites(features.A, sites, weights_of(prepared, chunk))
     bound = jnp.sum(chunk.scale * chunk.weight * bounds, dtype=jnp.float64)
-    return Statistics(bound, *_double((linear, precision)), jnp.sum(~finite)), sites
+    return Statistics(bound, *double((linear, precision)), jnp.sum(~finite)), sites
 
 
 @program
 def held(prepared: Prepared, sites: Sites, chunk: Chunk) -> Natural:
     """The natural parameters of sites that are held while the features change."""
     prepared = cast(prepared, chunk.X.dtype)
-    sums = _summed_sites(_features(prepared, chunk).A, sites, _weights(prepared, chunk))
-    return Natural(*_double(sums))
+    sums = summed_sites(features_of(prepared, chunk).A, sites, weights_of(prepared, chunk))
+    return Natural(*double(sums))
 
 
 @program
@@ -147,8 +149,8 @@ def curvature(
     prepared: Prepared, sites: Sites, way: Float[Array | np.ndarray, "C K"], chunk: Chunk
 ) -> Float[Array, "C K"]:
     """s Σ w max(τ, 0) a aᵀp: how the rows bend the bound of the mean along p; two products."""
-    A = _features(cast(prepared, chunk.X.dtype), chunk).A
-    weight = _weights(prepared, chunk)
+    A = features_of(cast(prepared, chunk.X.dtype), chunk).A
+    weight = weights_of(prepared, chunk)
 
     def one(own):
         own_A, tau, p = own
@@ -156,14 +158,14 @@ def curvature(
         return rows.T @ (weight * jnp.maximum(tau, 0.0) * (rows @ p))
 
     own_A = None if A.ndim == 2 else A
-    return _double(for_each(one, (own_A, sites.precision.T, cast(jnp.asarray(way), A.dtype))))
+    return double(for_each(one, (own_A, sites.precision.T, cast(jnp.asarray(way), A.dtype))))
 
 
 @program
 def definite(prepared: Prepared, q: Moments, sites: Sites, chunk: Chunk) -> Sites:
     """The sites with negative precisions set to 0, each with the slope at μ that it had."""
     prepared, q = cast((prepared, q), chunk.X.dtype)
-    mu, _ = prepared.marginals(_features(prepared, chunk), q)
+    mu, _ = prepared.marginals(features_of(prepared, chunk), q)
     negative = jnp.minimum(sites.precision, 0.0)
     return Sites(sites.precision - negative, sites.linear - negative * mu)
 
@@ -197,7 +199,7 @@ def survey(prepared: Prepared, q: Moments, chunk: Chunk) -> Survey:
     prepared, q = cast((prepared, q), chunk.X.dtype)
     weight, inputs = chunk.scale * chunk.weight, prepared.model.inputs
     y = _at_places(prepared, chunk.y)
-    features = _features(prepared, chunk)
+    features = features_of(prepared, chunk)
     (mu, nu), pull = jax.vjp(prepared.marginals, features, q)
 
     def extra(prepared: Prepared, features: Features, q: Moments) -> Array:
@@ -216,18 +218,18 @@ def survey(prepared: Prepared, q: Moments, chunk: Chunk) -> Survey:
     values, pull_bounds = jax.vjp(bounds, (prepared.model.likelihood, inputs), mu, nu)
     _, by_mu, by_nu = pull_bounds(jnp.ones_like(values))
     by_own, _, _ = pull_bounds(weight)
-    weights = _weights(prepared, chunk)[:, None]
+    weights = weights_of(prepared, chunk)[:, None]
     by_features, by_q = pull((weights * by_mu, weights * by_nu))
     by_prepared = None
     if pull_extra is not None:
         by_prepared, *more = pull_extra(weights * by_nu)
         by_features, by_q = jax.tree.map(jnp.add, (by_features, by_q), tuple(more))
     tau = -2 * by_nu
-    finite = _finite_rows(values, by_mu, by_nu)
+    finite = finite_rows(values, by_mu, by_nu)
     return Survey(
         jnp.sum(weight * values, dtype=jnp.float64),
         jnp.sum(~finite),
-        *_double((by_q, by_own, by_prepared)),
+        *double((by_q, by_own, by_prepared)),
         by_features,
         Sites(tau, by_mu + tau * mu),
     )
@@ -246,7 +248,7 @@ def gradient(
         return pull(by_features)[0]
     A = features.A if chunk.features is None else chunk.features.A
     by = cast(by_held, chunk.X.dtype)
-    weight = _weights(prepared, chunk)
+    weight = weights_of(prepared, chunk)
 
     def through_sites(rows, own):
         """By a: wλ ∂/∂h + 2wτ ∂/∂Λ a."""

@@ -1,0 +1,332 @@
+"""Laws of power-EP: of log E p^α on every likelihood, of its fixed point, of its energy."""
+
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from scipy.special import log_expit, log_ndtr
+from scipy.stats import norm
+
+import cases
+from gpclf import GPClassifier
+from gpclf import likelihoods as lik
+from gpclf.gaussian import Natural, moments
+from gpclf.inference.hyper import Theta
+from gpclf.inference.natural import begin, climb
+from gpclf.inference.power_ep import energy_bound, see_all, sweep
+from gpclf.inference.power_sites import Fraction
+from gpclf.likelihoods import Sites
+from gpclf.model import prepare
+from problems import ROWS, problem
+from test_estimator import BAD
+from test_laws import GRID, _case, _jit, _margin, _product_rule
+
+# one of each kind: a rule for one function, closed forms, an integral over the winner, races
+KINDS = pytest.mark.parametrize(
+    "name", ["Logit", "Probit", "NoisyProbit 2", "RobustMax", "Softmax 2"]
+)
+_JITTED: dict = {}
+
+
+def _evidence(name, alpha):
+    """log E p^α, g and h, compiled once for each likelihood."""
+    if (name, alpha) not in _JITTED:
+        likelihood = cases.LIKELIHOODS[name][0]
+        _JITTED[name, alpha] = jax.jit(lambda *row: likelihood.evidence_slopes(*row, alpha))
+    return _JITTED[name, alpha]
+
+
+@pytest.fixture(autouse=True)
+def _x64():
+    with jax.enable_x64(True):
+        yield
+
+
+@KINDS
+@settings(max_examples=15)
+@given(draw=GRID)
+def test_at_power_one_the_evidence_is_the_predicted_probability(name, draw):
+    with jax.enable_x64(True):
+        _, y, mu, nu = _case(name, draw)
+        predicted = _jit(name, "log_probabilities")(mu, nu)[y]
+        value, *slopes = _evidence(name, 1.0)(y, mu, nu)
+        np.testing.assert_allclose(value, predicted, rtol=1e-5, atol=3e-4)
+        assert all(np.all(np.isfinite(part)) for part in slopes)
+
+
+@KINDS
+@settings(max_examples=15)
+@given(draw=GRID)
+def test_at_zero_variance_it_is_the_power_of_the_likelihood(name, draw):
+    with jax.enable_x64(True):
+        _, y, mu, nu = _case(name, draw)
+        assert all(np.all(np.isfinite(part)) for part in _evidence(name, 0.5)(y, mu, nu))
+        if name in cases.NOISY or (name in cases.FLIPPED and _margin(y, mu) < 1e-4):
+            return  # p(y | g) is still two-valued, g = f + noise; a step has no value at 0
+        value, *_ = _evidence(name, 0.5)(y, mu, jnp.full_like(nu, 1e-12))
+        exact = 0.5 * _jit(name, "log_prob")(y, mu)
+        np.testing.assert_allclose(value, exact, rtol=1e-6, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["Logit", "Probit"])
+@settings(max_examples=40)
+@given(draw=GRID)
+def test_quadrature_finds_the_weight_wherever_it_is(name, draw):
+    with jax.enable_x64(True):
+        _, y, mu, nu = _case(name, draw)
+        mean, sd, s = float(mu[0]), float(np.sqrt(nu[0])), 2 * int(y) - 1
+        if abs(mean) > 60 or sd > 30:
+            return  # the plain rule of the truth ends there
+        log_p = {"Logit": log_expit, "Probit": log_ndtr}[name]
+        z = np.linspace(-60, 60, 40_001)
+        logs = 0.5 * log_p(s * (mean + sd * z)) + norm.logpdf(z) + np.log(z[1] - z[0])
+        exact = np.logaddexp.reduce(logs)
+        value, *_ = _evidence(name, 0.5)(y, mu, nu)
+        np.testing.assert_allclose(value, exact, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["Softmax 2", "LogisticSoftmax 2"])
+def test_a_few_nodes_of_several_functions_are_enough_for_powers_below_one(name):
+    likelihood = cases.LIKELIHOODS[name][0]
+    for mean, variance in (((0.3, -1.0), (0.5, 2.0)), ((-6.0, 4.0), (9.0, 1.0))):
+        mu, nu = jnp.array(mean), jnp.array(variance)
+        f, weight = _product_rule(mu, nu, 80)
+        logs = jax.vmap(lambda f: likelihood.log_prob(jnp.asarray(0), f))(jnp.asarray(f))
+        exact = np.logaddexp.reduce(0.5 * np.asarray(logs) + np.log(weight))
+        value, *_ = _evidence(name, 0.5)(jnp.asarray(0), mu, nu)
+        np.testing.assert_allclose(value, exact, atol=5e-3)
+
+
+def test_the_probits_closed_form_equals_the_quadrature_it_replaces():
+    for mean, variance in ((0.3, 0.5), (-4.0, 2.0), (-20.0, 9.0), (2.0, 400.0)):
+        mu, nu = jnp.array([mean]), jnp.array([variance])
+        closed = lik.Probit().log_evidence(jnp.asarray(1), mu, nu, 1.0)
+        by_rule = lik.Probit().log_evidence(jnp.asarray(1), mu, nu, jnp.asarray(1.0))
+        np.testing.assert_allclose(by_rule, closed, rtol=1e-5, atol=1e-5)
+
+
+def _pairs_by_hand(y, mu, nu):
+    rivals = [c for c in range(len(mu)) if c != y]
+    return sum(log_ndtr((mu[y] - mu[c]) / np.sqrt(nu[y] + nu[c])) for c in rivals)
+
+
+def test_the_product_of_pairs_has_the_slopes_of_its_own_logarithm():
+    likelihood, y = lik.RobustMax(pairs=True), 1
+    mu, nu = np.array([0.3, -0.5, 1.2]), np.array([0.5, 1.0, 2.0])
+    value, g, h = likelihood.evidence_slopes(jnp.asarray(y), jnp.asarray(mu), jnp.asarray(nu), 1.0)
+    np.testing.assert_allclose(value, _pairs_by_hand(y, mu, nu), rtol=1e-12)
+    for c in range(3):
+        ahead, behind = (_pairs_by_hand(y, mu + step * np.eye(3)[c], nu) for step in (1e-4, -1e-4))
+        np.testing.assert_allclose(g[c], (ahead - behind) / 2e-4, rtol=1e-6)
+        np.testing.assert_allclose(h[c], (ahead + behind - 2 * value) / 1e-8, rtol=1e-5)
+
+
+def _settled(theta, stream, n_latent, fraction, sweeps=300, tolerance=1e-20):
+    prepared, _ = prepare(*theta, 1e-9)
+    chunks = list(stream.whole(stream.n_rows))
+    q, held = begin(prepared, Natural.standard(n_latent, theta.Z.shape[-2]), lambda: chunks)
+    found = sweep(
+        prepared, q, held, lambda: chunks, fraction, max_sweeps=sweeps, tolerance=tolerance
+    )
+    return prepared, found
+
+
+def _dense_ep(K, y, weight, sweeps=300):
+    """EP for the probit on a full process, row by row (Rasmussen & Williams 2006, Alg. 3.5).
+
+    A row of whole weight w stands for w equal ones, whose sites are equal.
+    """
+    N = len(y)
+    tau, lam = np.zeros(N), np.zeros(N)
+    S, mu = K.copy(), np.zeros(N)
+    for _ in range(sweeps):
+        for n in range(N):
+            precision = 1 / S[n, n] - tau[n]
+            mean, variance = (mu[n] / S[n, n] - lam[n]) / precision, 1 / precision
+            z = y[n] * mean / np.sqrt(1 + variance)
+            ratio = np.exp(norm.logpdf(z) - log_ndtr(z)) / np.sqrt(1 + variance)
+            there = mean + y[n] * variance * ratio
+            spread = variance - variance**2 * ratio * (z / np.sqrt(1 + variance) + ratio)
+            tau[n], lam[n] = 1 / spread - precision, there / spread - mean * precision
+            root = np.sqrt(weight * np.maximum(tau, 0))
+            B = np.eye(N) + root[:, None] * K * root
+            V = np.linalg.solve(np.linalg.cholesky(B), root[:, None] * K)
+            S = K - V.T @ V
+            mu = S @ (weight * lam)
+    precision = 1 / np.diag(S) - tau
+    mean, variance = (mu / np.diag(S) - lam) / precision, 1 / precision
+    log_z = log_ndtr(y * mean / np.sqrt(1 + variance))
+    gone = 0.5 * (mean**2 / variance - mu**2 / np.diag(S) + np.log(variance / np.diag(S)))
+    _, log_det = np.linalg.slogdet(B)
+    return weight @ (log_z + gone) + 0.5 * (weight * lam) @ mu - 0.5 * log_det, mu, np.diag(S)
+
+
+def _full(name, rows=16, whole_weights=True):
+    theta, stream, n_latent = problem(name, rows=rows)
+    weight = np.where(np.arange(rows) % 3 == 0, 2.0, 1.0) if whole_weights else stream.weight
+    stream = replace(stream, weight=weight)
+    return Theta(theta.model, jnp.asarray(stream.X)), stream, n_latent
+
+
+def test_ep_equals_a_dense_one_row_by_row():
+    theta, stream, n_latent = _full("Probit")
+    prepared, found = _settled(theta, stream, n_latent, Fraction(1.0))
+    K = np.asarray(theta.model.kernel.matrix(theta.Z, theta.Z)) + 2e-9 * np.eye(16)
+    evidence, mean, variance = _dense_ep(K, 2 * stream.y - 1, stream.weight, sweeps=30)
+    assert found.reason == "converged"
+    np.testing.assert_allclose(found.energy, evidence, rtol=1e-6)
+    m = jax.device_put(moments(found.q)[0])
+    mu, nu = prepared.marginals(prepared.features(jnp.asarray(stream.X)), m)
+    np.testing.assert_allclose(mu[:, 0], mean, atol=1e-6)
+    np.testing.assert_allclose(nu[:, 0], variance, atol=1e-6)
+
+
+def test_fitc_with_every_row_in_any_order_is_ep():
+    theta, stream, n_latent = _full("Logit")
+    _, found = _settled(theta, stream, n_latent, Fraction(1.0))
+    order = np.random.default_rng(0).permutation(16)
+    more = Theta(theta.model, jnp.concatenate([theta.Z[order], theta.Z[:1] + 3.0]))
+    _, same = _settled(more, stream, n_latent, Fraction(1.0))  # one point more says nothing new
+    np.testing.assert_allclose(same.energy, found.energy, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["Logit", "Probit", "RobustMax 2"])
+def test_close_to_power_zero_it_is_variational_inference(name):
+    theta, stream, n_latent = problem(name)
+    prepared, found = _settled(theta, stream, n_latent, Fraction(1e-3, True), tolerance=1e-12)
+    chunks = list(stream.whole(ROWS))
+    start, _ = begin(prepared, Natural.standard(n_latent, 9), lambda: chunks)
+    climbed = climb(prepared, start, lambda: chunks, max_steps=300, tolerance=1e-10, slack=1e-10)
+    np.testing.assert_allclose(found.energy, climbed.elbo, rtol=1e-2)
+    own, other = moments(found.q)[0], moments(climbed.q)[0]
+    np.testing.assert_allclose(own.mean, other.mean, atol=1e-2)
+    np.testing.assert_allclose(own.excess, other.excess, atol=1e-2)
+
+
+LAWFUL = pytest.mark.parametrize(
+    ("name", "alpha", "shared"),
+    [
+        ("Probit", 1.0, True),
+        ("Logit", 0.5, True),
+        ("RobustMax", 1.0, False),
+        ("Softmax 2", 1.0, True),
+    ],
+)
+
+
+@LAWFUL
+def test_at_the_fixed_point_the_energy_is_stationary_in_the_sites(name, alpha, shared):
+    theta, stream, n_latent = problem(name, shared=shared, rows=30)
+    stream = replace(stream, weight=np.maximum(stream.weight, 1.0))
+    fraction = Fraction(alpha)
+    prepared, found = _settled(theta, stream, n_latent, fraction)
+    assert found.reason == "converged"
+    chunks, rng = list(stream.whole(30)), np.random.default_rng(0)
+    bound = energy_bound(fraction, 0)
+    ways = [rng.normal(size=part.shape) for part in found.held[0]]
+
+    def moved(step):
+        parts = (part + step * way for part, way in zip(found.held[0], ways, strict=True))
+        return bound(theta, [Sites(*parts)], chunks, 1e-9)[0]
+
+    np.testing.assert_allclose(moved(0.0), found.energy, rtol=1e-9)
+    assert abs(moved(1e-4) - moved(-1e-4)) / 2e-4 < (1e-3 if name.startswith("Soft") else 1e-4)
+    one = see_all(prepared, found.q, found.held, lambda: chunks, fraction)
+    for new, old in zip(one.fresh[0], found.held[0], strict=True):
+        np.testing.assert_allclose(new, old, atol=1e-6)
+
+
+@LAWFUL
+def test_the_gradient_of_the_energy_equals_finite_differences(name, alpha, shared):
+    theta, stream, n_latent = problem(name, shared=shared, rows=30)
+    if name.startswith("Soft"):  # else nodes would move with θ that the gradient holds
+        stream = replace(stream, weight=np.maximum(stream.weight, 1.0))
+    fraction = Fraction(alpha, bool(np.any(stream.weight < 1)))
+    _, found = _settled(theta, stream, n_latent, fraction, sweeps=3)
+    chunks, rng = list(stream.whole(30)), np.random.default_rng(3)
+    bound = energy_bound(fraction, 30)
+    leaves, structure = jax.tree.flatten(theta)
+    ways = [rng.normal(size=leaf.shape) for leaf in leaves]
+
+    def moved(step):
+        there = [leaf + step * way for leaf, way in zip(leaves, ways, strict=True)]
+        return bound(jax.tree.unflatten(structure, there), found.held, chunks, 1e-9)
+
+    numeric = (moved(1e-5)[0] - moved(-1e-5)[0]) / 2e-5
+    pairs = zip(jax.tree.leaves(moved(0.0)[1]), ways, strict=True)
+    np.testing.assert_allclose(sum(float(np.sum(g * w)) for g, w in pairs), numeric, rtol=1e-4)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    y = np.arange(90) % 3
+    X = np.array([[0.0, 3.0], [3.0, 0.0], [-3.0, -1.0]])[y] + rng.normal(size=(90, 2))
+    return X, np.array(["a", "b", "c"])[y]
+
+
+def _fitted(X, y, likelihood="robust-max", **parameters):
+    known = {"n_inducing": 10, "max_epochs": 6, "random_state": 0} | parameters
+    clf = GPClassifier(likelihood, inference="power-ep", **known).fit(X, y)
+    assert np.all(np.isfinite(clf.predict_proba(X)))
+    assert np.isfinite(clf.elbo_)
+    return clf
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "parameters"),
+    [
+        ("robust-max", {"alpha": 0.5}),
+        (lik.RobustMax(pairs=True), {}),
+        ("step", {"batch_size": 30}),
+        ("robust-max", {"batch_size": 30, "optimizer": "adam"}),
+        ("robust-max", {"class_weight": "balanced", "optimizer": None, "share_kernel": False}),
+    ],
+)
+def test_it_learns(likelihood, parameters, rows):
+    clf = _fitted(*rows, likelihood, **parameters)
+    assert clf.score(*rows) > 0.85
+    elbo = clf.history_["elbo"]
+    assert elbo[-1] > elbo[0]
+    assert "hyper-parameters: " in clf.stopped_
+
+
+def test_hyper_parameters_raise_the_energy_and_a_file_keeps_the_fit(rows, tmp_path):
+    X, y = rows
+    two = y != "c"
+    start = _fitted(X[two], y[two], "probit", optimizer=None)
+    clf = _fitted(X[two], y[two], "probit", max_epochs=12)
+    assert clf.elbo_ > start.elbo_
+    clf.save(tmp_path / "model.gpclf")
+    same = GPClassifier.load(tmp_path / "model.gpclf")
+    np.testing.assert_allclose(same.predict_proba(X), clf.predict_proba(X), atol=1e-9)
+    assert same.inference == "power-ep"
+
+
+def test_a_row_of_weight_two_is_two_rows(rows):
+    theta, stream, n_latent = _full("Probit")
+    _, once = _settled(theta, stream, n_latent, Fraction(1.0))
+    again = np.concatenate([np.arange(16), np.flatnonzero(stream.weight == 2)])
+    twice = replace(stream, X=stream.X[again], y=stream.y[again], weight=np.ones(len(again)))
+    _, same = _settled(theta, twice, n_latent, Fraction(1.0))
+    np.testing.assert_allclose(same.energy, once.energy, rtol=1e-9)
+    np.testing.assert_allclose(same.q.linear, once.q.linear, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("case", "likelihood"),
+    [(case, "probit" if max(y) < 2 else "robust-max") for case, (_, y) in sorted(BAD.items())]
+    + [("zeros beside heavy tails", "step")],
+)
+def test_difficult_data_give_finite_probabilities(case, likelihood):
+    _fitted(*BAD[case], likelihood, n_inducing="auto", max_epochs=4)
+
+
+def test_errors_of_inputs_and_drawn_classes_get_one_sentence(rows):
+    with pytest.raises(ValueError, match="takes rows as exact"):
+        _fitted(*rows, input_noise_std="learn")
+    with pytest.raises(ValueError, match="sees all classes"):
+        _fitted(*rows, "logistic-softmax", class_subset=2)

@@ -82,7 +82,7 @@ class Prepared(eqx.Module):
         def reach(kernel, Z):
             return inputs.reach(kernel, Z, X, std)
 
-        def one(own, q):
+        def one(own: Any, q: Moments) -> Float[Array, "B"]:
             return inputs.extra(*own, q, X, std)
 
         common = (reach if shared else jax.vmap(reach))(self.model.kernel, self.Z)

@@ -11,19 +11,16 @@ from gpclf.estimators.noise import KINDS, LEARNED, RESAMPLE
 from gpclf.inputs import Noisy
 from gpclf.likelihoods.logistic_softmax import LogisticSoftmaxFamily
 
-INFERENCES = ("auto", "natural", "gradient", "decoupled", "power-ep")
-PLANNED_INFERENCES = ("mean-field",)
+INFERENCES = (
+    "auto", "natural", "gradient", "decoupled", "power-ep", "mean-field", "mean-field-plug-in",
+)  # fmt: skip
 OPTIMIZERS = ("auto", "lbfgs", "adam", "adadelta", None)
 MOST_FULL = 5000  # rows of a full process: matrices of 200 MB a function
 PRECISIONS = ("auto", "mixed", "double")
 
 
 def check_parameters(parameters: dict[str, Any]) -> None:
-    """Refuse parameters that make no sense, or whose feature does not exist yet."""
-    if parameters["inference"] in PLANNED_INFERENCES:
-        raise ValueError(
-            f'inference={parameters["inference"]!r} is not available yet: use "natural".'
-        )
+    """Refuse parameters that make no sense."""
     _one_of(parameters, "inference", INFERENCES)
     _one_of(parameters, "optimizer", OPTIMIZERS)
     _one_of(parameters, "precision", PRECISIONS)

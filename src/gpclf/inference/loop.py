@@ -23,6 +23,7 @@ from gpclf.inference.journal import (
     Report,
 )
 from gpclf.inference.lbfgs import Memory
+from gpclf.inference.mean_field import run_mean_field
 from gpclf.inference.natural import Climbed, begin, climb, made_definite, weakened
 from gpclf.inference.plan import KEPT_FLOATS, MANY_ROWS, Plan
 from gpclf.inference.power_ep import run_power_ep
@@ -245,12 +246,15 @@ def fit(
 def _fit(model, Z, stream, n_latent, plan, rng, log, start) -> Result:
     theta: Theta = jax.device_put(Theta(model, Z))  # compiles nothing, unlike jnp.asarray
     q = Natural.standard(n_latent, Z.shape[-2]) if start is None else start
+    common = (theta, q, stream, plan, rng, log)
     if plan.inference == "gradient":
-        theta, q, elbo, reasons = run_gradient(theta, q, stream, plan, rng, log)
+        theta, q, elbo, reasons = run_gradient(*common)
     elif plan.inference == "power-ep":
-        theta, q, elbo, reasons = run_power_ep(theta, q, stream, plan, rng, log)
+        theta, q, elbo, reasons = run_power_ep(*common)
+    elif plan.inference.startswith("mean-field"):
+        theta, q, elbo, reasons = run_mean_field(*common)
     else:
-        theta, q, elbo, reasons = _run_natural(theta, q, stream, plan, rng, log, start is not None)
+        theta, q, elbo, reasons = _run_natural(*common, start is not None)
         if plan.inference == "decoupled" and plan.mean_points > 0 and np.isfinite(elbo):
             theta, q, elbo, why = run_decoupled(theta, q, stream, plan, rng, log, elbo)
             reasons = f"{reasons}; {why}"

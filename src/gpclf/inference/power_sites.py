@@ -107,7 +107,7 @@ def projections(
     """μ and s of every row's ω, and d, the variance of f that no inducing point explains."""
 
     def one(features: Features, q: Moments) -> tuple[Array, Array, Array]:
-        A, diagonal = features
+        A, diagonal = features.A, features.diagonal
         mu, nu = prepared.model.inputs.marginals(features, q)
         known = jnp.sum(A * A, axis=1)
         least = jnp.finfo(nu.dtype).eps * diagonal  # what the precision resolves

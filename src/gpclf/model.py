@@ -83,7 +83,8 @@ class Prepared(eqx.Module):
             return inputs.reach(kernel, Z, X, std)
 
         def one(own: Any, q: Moments) -> Float[Array, "B"]:
-            return inputs.extra(*own, q, X, std)
+            kernel, Z, whitening, common, features = own
+            return inputs.extra(kernel, Z, whitening, common, features, q, X, std)
 
         common = (reach if shared else jax.vmap(reach))(self.model.kernel, self.Z)
         parts = (self.model.kernel, self.Z, self.whitening, common, features)

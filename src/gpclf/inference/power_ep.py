@@ -223,8 +223,8 @@ def run_power_ep(
     reasons = f"hyper-parameters: {stopped}; posterior: "
     if not plan.full_batch:
         behind = min(plan.learning_rows, stream.n_rows) if plan.optimizer == "lbfgs" else 0
-        *found, why = run_stochastic_ep(theta, q, stream, plan, rng, log, behind)
-        return *found, reasons + why
+        theta, q, energy, why = run_stochastic_ep(theta, q, stream, plan, rng, log, behind)
+        return theta, q, energy, reasons + why
     prepared, _ = prepare(*theta, plan.jitter)
     fraction, total = fraction_for(plan, stream), float(stream.weight.sum())
     kept = None

@@ -5,7 +5,7 @@ handled in the chunk's own precision, and what leaves is float64.
 """
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +19,8 @@ from gpclf.inputs import Features, Inputs, Nodes
 from gpclf.likelihoods.base import RowBound, Sites
 from gpclf.model import Prepared, for_each
 from gpclf.precision import cast
+
+T = TypeVar("T")
 
 
 def _nodes(inputs: Inputs, chunk: Chunk) -> Nodes:
@@ -104,7 +106,7 @@ def summed_sites(
     return for_each(one, (own_A, sites.precision.T, sites.linear.T))
 
 
-def double(tree: Any) -> Any:
+def double(tree: T) -> T:
     """What leaves a chunk."""
     return cast(tree, jnp.float64)
 

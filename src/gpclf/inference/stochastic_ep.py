@@ -30,7 +30,7 @@ from gpclf.inference.sites import (
     with_prior,
 )
 from gpclf.inference.stochastic import ADAM_RATE, LEAST_RATE, natural_rate, settled
-from gpclf.likelihoods import Sites
+from gpclf.likelihoods import Likelihood, Sites
 from gpclf.model import Prepared, prepare
 from gpclf.precision import cast
 
@@ -41,14 +41,15 @@ def tied_survey(
 ) -> tuple[Survey, Int[Array, ""]]:
     """1/α Σ w log Z under one cavity, its gradients, the rows' sites, and how many have none."""
     prepared, cavity = cast((prepared, cavity), chunk.X.dtype)
-    alpha, features = fraction.alpha, features_of(prepared, chunk)
+    alpha, likelihood = fraction.alpha, prepared.model.likelihood
+    assert isinstance(likelihood, Likelihood)
 
     def evidences(likelihood, features, cavity):
         mu, s, d = projections(prepared, features, cavity)
         values = jax.vmap(likelihood.log_evidence, (0, 0, 0, None))(chunk.y, mu, s + d, alpha)
         return values / alpha, (mu, s, d)
 
-    start = (prepared.model.likelihood, features, cavity)
+    start = (likelihood, features_of(prepared, chunk), cavity)
     values, pull, (mu, s, d) = jax.vjp(evidences, *start, has_aux=True)
     weight = weights_of(prepared, chunk)
     by_likelihood, by_features, by_cavity = pull(weight)
@@ -56,7 +57,7 @@ def tied_survey(
     def site(y, mu, s, d):
         none = Sites(jnp.zeros_like(mu), jnp.zeros_like(mu))
         whole = whole_cavity(mu, s)
-        return fresh_site(prepared.model.likelihood, y, whole, d, none, alpha)[1:]
+        return fresh_site(likelihood, y, whole, d, none, alpha)[1:]
 
     sites, found = jax.vmap(site)(chunk.y, mu, s, d)
     own = (by_likelihood, jax.tree.map(jnp.zeros_like, prepared.model.inputs))

@@ -237,4 +237,5 @@ def _duels(y: Label, mu: Latent, nu: Latent) -> tuple[Latent, Latent, Latent]:
     logs = log_ndtr(z)
     hazard = jnp.exp(norm.logpdf(z) - logs)
     bend = -hazard * jnp.maximum(hazard + z, 0.0) / sd**2
-    return tuple(jnp.where(own, 0.0, part) for part in (logs, hazard / sd, bend))
+    logs, slope, bend = (jnp.where(own, 0.0, part) for part in (logs, hazard / sd, bend))
+    return logs, slope, bend

@@ -339,7 +339,7 @@ def test_a_wrong_width_at_prediction_gets_one_sentence(fitted):
         ({"n_inducing": 2.5}, "n_inducing must be a whole number"),
         ({"max_epochs": 0}, "max_epochs must be"),
         ({"batch_size": "big"}, "batch_size must be"),
-        ({"inference": "decoupled"}, "inference='decoupled' is not available yet"),
+        ({"inference": "decoupled", "n_mean_inducing": -1}, "n_mean_inducing must be"),
         ({"inference": "power-ep", "alpha": 0.0}, "alpha must be above 0 and at most 1"),
         ({"inference": "magic"}, "inference must be one of"),
         ({"optimizer": "sgd"}, "optimizer must be one of"),

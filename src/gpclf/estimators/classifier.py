@@ -67,12 +67,9 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
         Inducing points. "auto": min(N, 400, 50·D, 20 + 4√N), times √(10/C) above 10 classes.
         None: every row, the full Gaussian process, of up to 5,000 rows.
     inference : "auto" or a name
-        How the posterior is found. "natural", which "auto" means: closed-form natural-gradient
-        steps. "gradient": the same bound climbed in mean and covariance, kernel and inducing
-        points together, by ordinary gradients. "decoupled": as "natural", then more inducing
-        points for the mean alone. "power-ep": expectation propagation, with `alpha`; stochastic
-        EP with a `batch_size`. "mean-field": Hensman et al. (2015) §3.1 for "probit", a baseline;
-        "-plug-in" ignores the spread of its noisy latent variables at prediction, as they do.
+        "natural", which "auto" means: closed-form natural-gradient steps; "gradient": the same
+        bound by ordinary gradients; "decoupled": more points for the mean alone; "power-ep":
+        expectation propagation; "mean-field" and "mean-field-plug-in": baselines for "probit".
     input_noise : None, "latent", "amortised", "first-order", "augment", "resample" or Noisy
         What to do about errors of the inputs. None: nothing, unless `fit` is given `X_std`, then
         "latent": the true input of each row is unknown and has a law of its own. "amortised": a

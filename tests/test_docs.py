@@ -24,6 +24,7 @@ def _code(page):
         "index",
         "uncertainty",
         "noisy-inputs",
+        "inference",
         "tables",
         "saving",
         "big-data",

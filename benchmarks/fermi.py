@@ -11,12 +11,14 @@ import argparse
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from classifiers import METHODS, learn
 from datasets import add_data_option, find, standardised
 from gpclf import GPClassifier
+from gpclf.inputs import Amortised, Latent
 from kept import FOLDER, Kept
 from noise_toy import nll
 
@@ -36,7 +38,8 @@ def main() -> int:
     parser.add_argument("--kinds", nargs="+", default=list(KINDS))
     parser.add_argument("--kernel", default=None)
     parser.add_argument("--unshared", action="store_true", help="a kernel for each class")
-    parser.add_argument("--n-inducing", type=int, default="auto")
+    parser.add_argument("--n-inducing", type=int, help="default: by the usual rule")
+    parser.add_argument("--places", type=int, help="of each row, for latent and amortised")
     parser.add_argument("--rivals", action="store_true")
     parser.add_argument("--results", type=Path, default=FOLDER / "fermi.jsonl")
     parser.add_argument("--resume", action="store_true", help="keep the fits of the file")
@@ -53,9 +56,9 @@ def main() -> int:
             classifier = GPClassifier(
                 likelihood=likelihood,
                 kernel=options.kernel,
-                n_inducing=options.n_inducing,
+                n_inducing="auto" if options.n_inducing is None else options.n_inducing,
                 share_kernel=not options.unshared,
-                input_noise=kind,
+                input_noise=with_places(kind, options.places),
                 random_state=seed,
             )
             if kind is None:
@@ -82,7 +85,9 @@ def main() -> int:
         methods |= {name: of_rival(name) for name in RIVALS}
     kept = Kept(options.results, options.resume)
     chosen = {"kernel": options.kernel}
-    if options.unshared or options.n_inducing != "auto":
+    if options.places is not None:
+        chosen |= {"places": options.places}
+    if options.unshared or options.n_inducing is not None:
         chosen |= {"unshared": options.unshared, "n_inducing": options.n_inducing}
     results = {}
     for name, run in methods.items():
@@ -96,6 +101,13 @@ def main() -> int:
             line += f"  against none: {gap.mean():+.4f} ± {sem(gap):.4f}"
         print(line, flush=True)
     return judged({name: (n.mean(), e.mean()) for name, (n, e) in results.items()})
+
+
+def with_places(kind: str | None, places: int | None) -> Any:
+    """A kind of input with so many places a row, where it has places."""
+    if places is None or kind not in ("latent", "amortised"):
+        return kind
+    return {"latent": Latent, "amortised": Amortised}[kind](count=places)
 
 
 def judged(means: dict[str, tuple[float, float]]) -> int:

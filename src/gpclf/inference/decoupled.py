@@ -28,6 +28,7 @@ from gpclf.linalg import conjugate_gradients
 from gpclf.model import Prepared, prepare
 
 CANDIDATES = 4000  # rows that may become points of the mean
+KNOWN = 0.001  # a row with less than this share of its variance left would add nothing but rounding
 STEPS = 30
 PASSES = 30  # over the rows of conjugate gradients, for one step
 ENOUGH_SOLVED = 0.1  # of the residual left: the step is searched along, and the next one goes on
@@ -138,13 +139,13 @@ def with_mean_points(
 ) -> tuple[Theta, Decoupled]:
     """θ with rows that Z says least about after Z, and q with means of 0 there.
 
-    Each has more than 1 % of its variance left given those before it (`new_points`), so that the
+    Each has more than 0.1 % of its variance left given those before it (`new_points`), so that the
     larger kernel matrix needs no larger jitter.
     """
     prepared, _ = prepare(*theta, plan.jitter)
     part = stream.sample(CANDIDATES, rng)
     rows = np.asarray(next(part.whole(part.n_rows)).X, np.float64)
-    added = new_points(prepared, rows, plan.mean_points)
+    added = new_points(prepared, rows, plan.mean_points, KNOWN)
     m, _ = moments(q)
     mean = np.pad(m.mean, ((0, 0), (0, len(added))))
     return Theta(theta.model, np.concatenate([theta.Z, added])), Decoupled(

@@ -77,19 +77,19 @@ def absorb(
 
 
 def new_points(
-    prepared: Prepared, X: Float[np.ndarray, "N D"], count: int
+    prepared: Prepared, X: Float[np.ndarray, "N D"], count: int, known: float = KNOWN
 ) -> Float[np.ndarray, "K D"]:
     """At most `count` rows of X about which the inducing points say least, one after the other.
 
     Each time the row with the largest variance given all points so far: a pivoted Cholesky
-    factorisation of what is left.
+    factorisation of what is left. None with less than the share `known` of its variance left.
     """
     kernel, rows = prepared.model.kernel, jnp.asarray(X)
     A, diagonal = (np.asarray(part, np.float64) for part in prepared.features(rows)[:2])
     left, chosen, columns = diagonal - np.sum(A**2, axis=1), [], []
     while len(chosen) < count:
         pivot = int(np.argmax(left / diagonal))
-        if left[pivot] < KNOWN * diagonal[pivot]:
+        if left[pivot] < known * diagonal[pivot]:
             break
         near = np.asarray(kernel.matrix(rows, rows[pivot : pivot + 1]), np.float64)[:, 0]
         column = near - A @ A[pivot]

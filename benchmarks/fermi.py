@@ -39,6 +39,7 @@ def main() -> int:
     parser.add_argument("--kernel", default=None)
     parser.add_argument("--unshared", action="store_true", help="a kernel for each class")
     parser.add_argument("--n-inducing", type=int, help="default: by the usual rule")
+    parser.add_argument("--max-epochs", type=int, help="default: by the usual rule")
     parser.add_argument("--places", type=int, help="of each row, for latent and amortised")
     parser.add_argument("--rivals", action="store_true")
     parser.add_argument("--results", type=Path, default=FOLDER / "fermi.jsonl")
@@ -58,6 +59,7 @@ def main() -> int:
                 kernel=options.kernel,
                 n_inducing="auto" if options.n_inducing is None else options.n_inducing,
                 share_kernel=not options.unshared,
+                max_epochs="auto" if options.max_epochs is None else options.max_epochs,
                 input_noise=with_places(kind, options.places),
                 random_state=seed,
             )
@@ -85,6 +87,8 @@ def main() -> int:
         methods |= {name: of_rival(name) for name in RIVALS}
     kept = Kept(options.results, options.resume)
     chosen = {"kernel": options.kernel}
+    if options.max_epochs is not None:
+        chosen |= {"max_epochs": options.max_epochs}
     if options.places is not None:
         chosen |= {"places": options.places}
     if options.unshared or options.n_inducing is not None:

@@ -154,9 +154,9 @@ def test_the_stated_rule_chooses_the_optimizer():
 @pytest.mark.parametrize("optimizer", ["adam", "adadelta", None])
 def test_steps_on_batches_raise_the_elbo_and_are_the_same_again(two_classes, optimizer):
     X, y = two_classes
-    clf = GPClassifier(**GRADIENT, optimizer=optimizer, batch_size=20, max_epochs=60)
+    clf = GPClassifier(**GRADIENT, optimizer=optimizer, batch_size=20, max_epochs=30)
     elbo = clf.fit(X, y).history_["elbo"]
-    assert clf.elbo_ / len(y) > elbo[0] + 0.05
+    assert clf.elbo_ / len(y) > elbo[0] + 0.03
     assert np.linalg.eigvalsh(clf.posterior_.q.excess[0] + np.eye(10)).min() > 0
     again = clone(clf).fit(X, y)
     assert np.array_equal(again.predict_proba(X), clf.predict_proba(X))
@@ -167,8 +167,8 @@ def test_steps_on_batches_raise_the_elbo_and_are_the_same_again(two_classes, opt
 def test_batches_come_near_the_full_batch(two_classes):
     clf = GPClassifier(**GRADIENT, kernel=RBF(2.0, 3.0), optimizer=None)
     full = clone(clf).fit(*two_classes)
-    batches = clf.set_params(batch_size=20, max_epochs=300).fit(*two_classes)
-    assert full.elbo_ - 0.2 < batches.elbo_ <= full.elbo_ + 1e-6
+    batches = clf.set_params(batch_size=20, max_epochs=100, learning_rate=0.05).fit(*two_classes)
+    assert full.elbo_ - 0.3 < batches.elbo_ <= full.elbo_ + 1e-6
 
 
 @pytest.mark.parametrize("optimizer", ["lbfgs", "adam"])
@@ -205,7 +205,7 @@ def test_separable_rows_and_a_likelihood_that_feels_no_confident_mistake():
     X = np.r_[np.linspace(-3, -2, 30), np.linspace(2, 3, 30)][:, None]
     y = np.arange(60) // 30
     for likelihood in ("probit", "robust-max"):
-        clf = GPClassifier(likelihood, **GRADIENT, max_epochs=30).fit(X, y)
+        clf = GPClassifier(likelihood, **GRADIENT, max_epochs=12).fit(X, y)
         assert np.all(np.isfinite(clf.predict_log_proba(X)))
         assert clf.score(X, y) == 1.0
 

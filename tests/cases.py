@@ -1,4 +1,4 @@
-"""One row for every kernel and likelihood: the laws run on all of them.
+"""One row for every kernel, likelihood and engine: the laws run on all of them.
 
 A class that is exported but missing here fails `test_completeness.py`.
 """
@@ -43,6 +43,14 @@ LIKELIHOODS = {
     "LogisticSoftmax 2": (lik.LogisticSoftmax(), 2),
     "LogisticSoftmax closed": (lik.LogisticSoftmax(bound_by="augmentation"), 4),
     "LogisticSoftmaxAugmented": (lik.LogisticSoftmaxAugmented(), 4),
+}
+
+# parameters with which every engine fits the same two classes
+ENGINES = {
+    "natural": {},
+    "power-ep": {"alpha": 0.5},
+    "mean-field": {"likelihood": "probit"},
+    "mean-field-plug-in": {"likelihood": "probit"},
 }
 
 

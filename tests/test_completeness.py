@@ -10,6 +10,7 @@ import pytest
 import cases
 import gpclf
 from gpclf import kernels, likelihoods
+from gpclf.estimators.validation import INFERENCES
 
 
 def _classes(module, base):
@@ -32,6 +33,10 @@ def test_every_likelihood_has_a_case():
 def test_every_likelihood_has_a_name():
     named = {type(make()).__name__ for make in likelihoods.NAMES.values()}
     assert named == _covered()
+
+
+def test_every_engine_has_a_case():
+    assert set(INFERENCES) - {"auto"} == set(cases.ENGINES)
 
 
 MODULES = [m.name for m in pkgutil.walk_packages(gpclf.__path__, "gpclf.")]

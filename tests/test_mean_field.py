@@ -120,19 +120,6 @@ def moons():
     return X, np.where(X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=80) > 0, "in", "out")
 
 
-@pytest.mark.parametrize("inference", ["mean-field", "mean-field-plug-in"])
-def test_it_fits_predicts_and_is_kept(inference, moons, tmp_path):
-    X, y = moons
-    clf = GPClassifier("probit", inference=inference, n_inducing=15, max_epochs=12, random_state=0)
-    assert clf.fit(X, y).score(X, y) > 0.85
-    elbo = clf.history_["elbo"]
-    assert elbo[-1] > elbo[0]
-    assert "hyper-parameters: " in clf.stopped_
-    clf.save(tmp_path / "model.gpclf")
-    same = GPClassifier.load(tmp_path / "model.gpclf")
-    np.testing.assert_allclose(same.predict_proba(X), clf.predict_proba(X), atol=1e-9)
-
-
 def test_plugging_g_in_makes_it_surer(moons):
     X, y = moons
     shown = {}
@@ -142,9 +129,9 @@ def test_plugging_g_in_makes_it_surer(moons):
     assert np.all(shown["mean-field-plug-in"] >= shown["mean-field"] - 1e-9)
 
 
-@pytest.mark.parametrize("case", sorted(name for name, (_, y) in BAD.items() if max(y) < 2))
+@pytest.mark.parametrize("case", sorted(BAD))
 def test_difficult_data_give_finite_probabilities(case):
-    X, y = BAD[case]
+    X, y = BAD[case][0], np.minimum(BAD[case][1], 1)
     clf = GPClassifier("probit", inference="mean-field", max_epochs=5, random_state=0).fit(X, y)
     assert np.all(np.isfinite(clf.predict_proba(X)))
 

@@ -175,7 +175,7 @@ def run_mean_field(
 ) -> tuple[Theta, Natural, float, str]:
     """θ unless the plan keeps it, q(v), the bound, and why it ended; all rows, in float64."""
     if stream.n_rows * theta.Z.shape[-2] > LARGEST:
-        raise FitError(
+        raise ValueError(
             "Mean field holds all rows at once, and here they are too many: use fewer inducing "
             'points or inference="natural".'
         )

@@ -48,6 +48,8 @@ LIKELIHOODS = {
 # parameters with which every engine fits the same two classes
 ENGINES = {
     "natural": {},
+    "gradient": {"max_epochs": 60},  # it needs more of them
+    "decoupled": {"n_mean_inducing": 8},
     "power-ep": {"alpha": 0.5},
     "mean-field": {"likelihood": "probit"},
     "mean-field-plug-in": {"likelihood": "probit"},

@@ -167,7 +167,7 @@ def test_steps_on_batches_raise_the_elbo_and_are_the_same_again(two_classes, opt
 def test_batches_come_near_the_full_batch(two_classes):
     clf = GPClassifier(**GRADIENT, kernel=RBF(2.0, 3.0), optimizer=None)
     full = clone(clf).fit(*two_classes)
-    batches = clf.set_params(batch_size=20, max_epochs=100, learning_rate=0.05).fit(*two_classes)
+    batches = clf.set_params(batch_size=20, max_epochs=100).fit(*two_classes)
     assert full.elbo_ - 0.3 < batches.elbo_ <= full.elbo_ + 1e-6
 
 

@@ -109,7 +109,7 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
     learning_rate : "auto" or float
         Rate of stochastic natural-gradient steps, above 0 and at most 1. "auto": one half at
         first, falling as the 0.6th power of their number. Full-batch steps find their own. With
-        `inference="gradient"` the first rate of Adam ("auto": 0.01) or Adadelta (1), falling to 0.
+        `inference="gradient"` the first rate of Adam ("auto": 0.05) or Adadelta (1), falling to 0.
     class_subset : None or int
         Classes drawn at random for each stochastic step, so that its cost does not grow with their
         number: for "logistic-softmax" and "logistic-softmax-augmented" with many classes. None:

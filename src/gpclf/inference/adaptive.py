@@ -16,7 +16,9 @@ from gpclf.inference.plan import Plan
 from gpclf.inference.stochastic import ROWS_PER_NOTE
 from gpclf.model import prepare
 
-RATES = {"adam": 0.01, "adadelta": 1.0}  # a step of Adadelta finds its own length
+# By the bound after 2,000 and 750 steps on magic and landsat 0.05 is ahead of 0.02 and 0.01, as it
+# falls to 0. A step of Adadelta finds its own length.
+RATES = {"adam": 0.05, "adadelta": 1.0}
 
 
 def _rule(name: str) -> Any:

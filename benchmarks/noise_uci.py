@@ -56,8 +56,8 @@ PAPER_ERROR = {
     "wine": 0.019,
 }
 
-# Mean ranks by NLL that experiments/uci/.Rhistory of the authors' repository (cvillacampa/
-# GPInputNoise, commit 82034b20fe16) plots; it does not say of which variance.
+# Mean ranks that experiments/uci/.Rhistory of the authors' repository (cvillacampa/GPInputNoise,
+# commit 82034b20fe16) plots; it says neither by which figure nor at which variance.
 PAPER_RANKS = {"none": 3.05, "latent": 2.39, "amortised": 2.05, "first-order": 2.51}
 
 

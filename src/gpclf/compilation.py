@@ -6,11 +6,16 @@ and left as it is where the user has one. The folder is named by the environment
 code, trusted when it is read: the folder is the user's alone, with a part for each kind of
 processor.
 
+In the first call of a process the objects that were there before are set aside: tracing makes so
+many new ones that Python would look through all of them for garbage, a tenth of a second with
+scikit-learn and JAX loaded.
+
 In memory JAX keeps every program for ever. Each takes some 35 memory maps, of which Linux grants a
 process 65,530: after some 200 fits of different shapes none would be left, and XLA would crash. So
 ours are given back when there are many.
 """
 
+import gc
 import hashlib
 import os
 import platform
@@ -38,10 +43,15 @@ MOST_PROGRAMS = 500  # in memory
 # XLA's newer generator of code for fused loops takes half as long again. Steps are mostly products
 # and no faster for it; predictions are. Only where that is known: an option that a version does not
 # have is an error.
-QUICK = {"xla_cpu_use_fusion_emitters": False} if jax.__version_info__[:2] == (0, 10) else None
+QUICK: dict | None = None
+PLAIN: dict | None = None  # not optimised: a quarter of the time; for work that hardly takes any
+if jax.__version_info__[:2] == (0, 10):
+    QUICK = {"xla_cpu_use_fusion_emitters": False}
+    PLAIN = {**QUICK, "xla_backend_optimization_level": 0}
 
 _lock = threading.Lock()
 _calls = 0  # under way, in all threads
+_set_aside = False  # the objects of before, by us
 _before: dict[str, object] = {}
 _jitted: list[Any] = []
 _notes: list[dict] = []  # on which programs there are
@@ -128,10 +138,13 @@ def folder(named: str | None) -> Path | None:
 @contextmanager
 def _kept() -> Iterator[None]:
     """A scope in which JAX keeps programs in our folder; threads may be in it together."""
-    global _calls
+    global _calls, _set_aside
     with _lock:
         if _calls == 0:
             _give_back()
+            _set_aside = in_memory() == gc.get_freeze_count() == 0
+            if _set_aside:
+                gc.freeze()
             _before.clear()
             ours = folder(os.environ.get(VARIABLE))
             if ours is not None and getattr(jax.config, FOLDER) is None:
@@ -145,6 +158,8 @@ def _kept() -> Iterator[None]:
     finally:
         with _lock:
             _calls -= 1
+            if _calls == 0 and _set_aside:
+                gc.unfreeze()
             if _calls == 0 and _before:
                 for name, value in _before.items():
                     jax.config.update(name, value)

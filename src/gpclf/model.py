@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PyTree, Shaped
 
-from gpclf.compilation import program
+from gpclf.compilation import PLAIN, program
 from gpclf.gaussian import Moments
 from gpclf.inputs import Features, Inputs, Whitening
 from gpclf.kernels import Kernel
@@ -109,12 +109,12 @@ def _kernel_matrices(model: Model, Z: Float[Array, "*G M D"]) -> Float[Array, "*
     return (one if model.shared else jax.vmap(one))(model.kernel, Z)
 
 
-_kernel_program = program(_kernel_matrices)
-
-
-@program
-def _kernel_pullback(model: Model, Z: Float[Array, "*G M D"], by_K: Float[Array, "*G M M"]):
+def _pull_back_kernel(model: Model, Z: Float[Array, "*G M D"], by_K: Float[Array, "*G M M"]):
     return jax.vjp(_kernel_matrices, model, Z)[1](by_K)
+
+
+_kernel_program = program(_kernel_matrices, PLAIN)
+_kernel_pullback = program(_pull_back_kernel, PLAIN)
 
 
 def prepare(

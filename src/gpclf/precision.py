@@ -48,3 +48,13 @@ def cast(tree: T, dtype: Any) -> T:
         return leaf.astype(dtype)
 
     return jax.tree.map(one, tree)
+
+
+def rounded(tree: T, dtype: np.dtype) -> T:
+    """`cast` outside compiled code: the result is NumPy's, and nothing is compiled for it."""
+
+    def one(leaf: Any) -> np.ndarray:
+        array = np.asarray(leaf)
+        return array.astype(dtype, copy=False) if array.dtype.kind == "f" else array
+
+    return jax.tree.map(one, tree)

@@ -16,7 +16,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float
 
-from gpclf.compilation import forgotten_with_programs, program
+from gpclf.compilation import PLAIN, forgotten_with_programs, program
 from gpclf.data import Chunk, reduce
 from gpclf.gaussian import Moments, Natural, elbo_pullback, moments
 from gpclf.inference.lbfgs import Memory, descend
@@ -95,8 +95,9 @@ def held_together(prepared: Prepared, sites: Sequence[Sites], chunks: Sequence[C
 class Programs:
     """The programs of the dual bound for chunks of one shape, compiled beside other work.
 
-    XLA works outside Python's lock. One thread runs on zeros what steps on q need, another what
-    follows them. Python waits for both before it ends, because XLA cannot be left in the middle.
+    XLA works outside Python's lock. Two threads run on zeros what steps on q need, the longest
+    first, another what follows them. Python waits for all before it ends, because XLA cannot be
+    left in the middle.
     """
 
     def __init__(self, prepared: Prepared, chunk: Chunk, n_latent: int):
@@ -107,9 +108,11 @@ class Programs:
         sites = Sites(*np.zeros((2, rows, n_latent), dtype))
         q = Natural.standard(n_latent, M)
 
-        def step() -> None:
-            with_features(prepared, chunk)
+        def see() -> None:
             survey(prepared, moments(q)[0], seen)
+
+        def place() -> None:
+            with_features(prepared, chunk)
 
         def follow() -> None:
             by_prepared = gradient(prepared, features, q, sites, seen)
@@ -117,13 +120,15 @@ class Programs:
             held(prepared, sites, seen)
             log_prior(prepared.model)
 
-        self._threads = [threading.Thread(target=double_precision(work)) for work in (step, follow)]
+        works = (see, place, follow)
+        self._threads = [threading.Thread(target=double_precision(work)) for work in works]
         for thread in self._threads:
             thread.start()
 
     def wait_for_steps(self) -> None:
         """Until those of steps on q are there."""
-        self._threads[0].join()
+        for thread in self._threads[:2]:
+            thread.join()
 
     def wait(self) -> None:
         """Until all are there."""
@@ -167,7 +172,7 @@ def shaped_like(leaves: Sequence[Array], numbers: np.ndarray) -> list[Array]:
 
 Bound = Callable[..., tuple[float, Theta, Natural]]  # with the arguments of `dual_bound`
 
-log_prior = program(jax.value_and_grad(Model.log_prior))  # and its gradient
+log_prior = program(jax.value_and_grad(Model.log_prior), PLAIN)  # and its gradient
 
 
 def improve(

@@ -182,7 +182,7 @@ def _over(
     total = float(stream.weight.sum())
     kept = None
     places = stream.n_rows * theta.model.inputs.places
-    if places * theta.Z[..., 0].size <= KEPT_FLOATS:
+    if places * (theta.Z.size // theta.Z.shape[-1]) <= KEPT_FLOATS:
         kept = [with_features(prepared, chunk) for chunk in stream.whole(plan.chunk_rows)]
 
     def chunks() -> Iterable[Chunk]:

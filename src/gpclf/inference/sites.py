@@ -1,7 +1,8 @@
 """What one chunk gives to inference: the sum of its sites, seen in the space of the M features.
 
 Each function here is one compiled pass over one chunk; `data.reduce` adds the results up. Rows are
-handled in the chunk's own precision, and what leaves is float64.
+handled in the chunk's own precision, and sums leave as float64. NumPy rounds what goes in and
+widens what comes out: XLA would take a hundredth of a second to compile each of these.
 """
 
 from dataclasses import replace
@@ -18,7 +19,7 @@ from gpclf.gaussian import Moments, Natural
 from gpclf.inputs import Features, Inputs, Nodes
 from gpclf.likelihoods.base import RowBound, Sites
 from gpclf.model import Prepared, for_each
-from gpclf.precision import cast
+from gpclf.precision import cast, rounded
 
 T = TypeVar("T")
 
@@ -64,12 +65,12 @@ def finite_rows(values: Array, *of_places: Any) -> Bool[Array, "B"]:
 
 def with_features(prepared: Prepared, chunk: Chunk) -> Chunk:
     """The chunk and its features: for several passes over it under one kernel."""
-    return replace(chunk, features=_kept(prepared, chunk))
+    return replace(chunk, features=_kept(rounded(prepared, chunk.X.dtype), chunk))
 
 
 def blank_features(prepared: Prepared, chunk: Chunk) -> Features:
     """Zeros in the place of features; nothing is compiled."""
-    shapes = jax.eval_shape(_new_features, prepared, chunk)
+    shapes = jax.eval_shape(_new_features, rounded(prepared, chunk.X.dtype), chunk)
     return jax.device_put(jax.tree.map(lambda of: np.zeros(of.shape, of.dtype), shapes))
 
 
@@ -107,8 +108,13 @@ def summed_sites(
 
 
 def double(tree: T) -> T:
-    """What leaves a chunk."""
+    """What leaves a program of several chunks' sums."""
     return cast(tree, jnp.float64)
+
+
+def widened(tree: T) -> T:
+    """What leaves a chunk, as NumPy arrays."""
+    return rounded(tree, np.dtype(np.float64))
 
 
 def visit(prepared: Prepared, q: Moments, chunk: Chunk) -> tuple[Statistics, Sites]:
@@ -116,12 +122,12 @@ def visit(prepared: Prepared, q: Moments, chunk: Chunk) -> tuple[Statistics, Sit
     if prepared.model.inputs.bends:
         seen = survey(prepared, q, chunk)
         return seen.statistics(q), seen.sites
-    return _visit(prepared, q, chunk)
+    statistics, sites = _visit(*rounded((prepared, q), chunk.X.dtype), chunk)
+    return widened(statistics), sites
 
 
 @program
 def _visit(prepared: Prepared, q: Moments, chunk: Chunk) -> tuple[Statistics, Sites]:
-    prepared, q = cast((prepared, q), chunk.X.dtype)
     features = features_of(prepared, chunk)
     mu, nu = prepared.marginals(features, q)
     y, inputs = _at_places(prepared, chunk.y), prepared.model.inputs
@@ -135,15 +141,18 @@ def _visit(prepared: Prepared, q: Moments, chunk: Chunk) -> tuple[Statistics, Si
     finite = finite_rows(bounds, *sites)
     linear, precision = summed_sites(features.A, sites, weights_of(prepared, chunk))
     bound = jnp.sum(chunk.scale * chunk.weight * bounds, dtype=jnp.float64)
-    return Statistics(bound, *double((linear, precision)), jnp.sum(~finite)), sites
+    return Statistics(bound, linear, precision, jnp.sum(~finite)), sites
+
+
+def held(prepared: Prepared, sites: Sites, chunk: Chunk) -> Natural:
+    """The natural parameters of sites that are held while the features change."""
+    return widened(_held(rounded(prepared, chunk.X.dtype), sites, chunk))
 
 
 @program
-def held(prepared: Prepared, sites: Sites, chunk: Chunk) -> Natural:
-    """The natural parameters of sites that are held while the features change."""
-    prepared = cast(prepared, chunk.X.dtype)
-    sums = summed_sites(features_of(prepared, chunk).A, sites, weights_of(prepared, chunk))
-    return Natural(*double(sums))
+def _held(prepared: Prepared, sites: Sites, chunk: Chunk) -> Natural:
+    A = features_of(prepared, chunk).A
+    return Natural(*summed_sites(A, sites, weights_of(prepared, chunk)))
 
 
 @program
@@ -195,10 +204,14 @@ class Survey(NamedTuple):
         return self._replace(by_features=None, sites=None)
 
 
-@program
 def survey(prepared: Prepared, q: Moments, chunk: Chunk) -> Survey:
     """The bound of a chunk, its gradients, and the sites that they are."""
-    prepared, q = cast((prepared, q), chunk.X.dtype)
+    seen = _survey(*rounded((prepared, q), chunk.X.dtype), chunk)
+    return Survey(*widened(seen[:-2]), *seen[-2:])
+
+
+@program
+def _survey(prepared: Prepared, q: Moments, chunk: Chunk) -> Survey:
     weight, inputs = chunk.scale * chunk.weight, prepared.model.inputs
     y = _at_places(prepared, chunk.y)
     features = features_of(prepared, chunk)
@@ -231,13 +244,14 @@ def survey(prepared: Prepared, q: Moments, chunk: Chunk) -> Survey:
     return Survey(
         jnp.sum(weight * values, dtype=jnp.float64),
         jnp.sum(~finite),
-        *double((by_q, by_own, by_prepared)),
+        by_q,
+        by_own,
+        by_prepared,
         by_features,
         Sites(tau, by_mu + tau * mu),
     )
 
 
-@program
 def gradient(
     prepared: Prepared, by_features: Features, by_held: Natural | None, sites: Sites, chunk: Chunk
 ) -> Prepared:
@@ -245,11 +259,20 @@ def gradient(
 
     None in its place: q itself is held, and nothing reaches θ through it.
     """
+    dtype = chunk.X.dtype
+    return widened(
+        _gradient(rounded(prepared, dtype), by_features, rounded(by_held, dtype), sites, chunk)
+    )
+
+
+@program
+def _gradient(
+    prepared: Prepared, by_features: Features, by_held: Natural | None, sites: Sites, chunk: Chunk
+) -> Prepared:
     features, pull = jax.vjp(lambda prepared: _new_features(prepared, chunk), prepared)
     if by_held is None:
         return pull(by_features)[0]
     A = features.A if chunk.features is None else chunk.features.A
-    by = cast(by_held, chunk.X.dtype)
     weight = weights_of(prepared, chunk)
 
     def through_sites(rows, own):
@@ -259,7 +282,7 @@ def gradient(
             rows @ by_precision
         )
 
-    each = (sites.precision.T, sites.linear.T, by.linear, by.precision)
+    each = (sites.precision.T, sites.linear.T, by_held.linear, by_held.precision)
     if A.ndim == 2:
         by_A, _ = jax.lax.scan(
             lambda total, own: (total + through_sites(A, own), None), by_features.A, each

@@ -12,7 +12,7 @@ import pytest
 
 from gpclf import GPClassifier, compilation
 
-# One fit in a new process; prints the programs it found on disk, and JAX's and Python's settings afterwards.
+# One fit in a new process; prints the programs it found on disk, and the settings afterwards.
 FIT = """
 import gc, jax, numpy as np, gpclf
 hits = []

@@ -38,6 +38,7 @@ from gpclf.model import Model, Prepared, prepare
 # Last, the steps on q for such new rows.
 STAGES = ((2048, 12, 5), (8192, 15, 15), (None, None, 15))  # None: what the plan says
 ROUND = 6  # evaluations between two refreshes of the sites
+MANY_FUNCTIONS = 10  # above which one round sees the fewest rows: dear, and a class has few of them
 STEPS = 3  # on q, for each refresh
 LOOK_STEPS = 4  # on q, where all rows are seen between two stages, or some of many halfway
 SOME_STEPS = 15  # on q, for the rows that are seen before many
@@ -54,12 +55,14 @@ class Result(NamedTuple):
     jitter: float
 
 
-def _rounds(plan: Plan, n_rows: int) -> Iterator[tuple[int, int, int]]:
+def _rounds(plan: Plan, n_rows: int, n_latent: int) -> Iterator[tuple[int, int, int]]:
     """Rows, evaluations and steps, round by round; not many more rows need no coarse ones."""
     evaluations = plan.evaluations
-    for rows, wanted, steps in STAGES:
+    for stage, (rows, wanted, steps) in enumerate(STAGES):
         if rows is not None and (2 * rows >= n_rows or 2 * rows > plan.learning_rows):
             continue
+        if stage == 0 and n_latent > MANY_FUNCTIONS:
+            wanted = ROUND
         left = evaluations if wanted is None else min(wanted, evaluations)
         evaluations -= left
         while left > 0:
@@ -80,7 +83,7 @@ def _by_lbfgs(
     done, before, stopped = 0, -np.inf, "evaluation limit"
     memory, programs, looked = Memory(), None, False
     seen, chunks, held, rate, total = 0, [], [], 1.0, 0.0
-    for n_rows, evaluations, steps in _rounds(plan, stream.n_rows):
+    for n_rows, evaluations, steps in _rounds(plan, stream.n_rows, len(q.linear)):
         new = n_rows != seen
         prepared, _ = prepare(*theta, plan.jitter)
         if seen and plan.full_batch and n_rows < stream.n_rows and not looked:

@@ -40,6 +40,7 @@ STAGES = ((2048, 12, 5), (8192, 15, 15), (None, None, 15))  # None: what the pla
 ROUND = 6  # evaluations between two refreshes of the sites
 MANY_FUNCTIONS = 10  # above which one round sees the fewest rows: dear, and a class has few of them
 STEPS = 3  # on q, for each refresh
+LAST_STEPS = 8  # on q, for the last rows where fewer had gone before
 LOOK_STEPS = 4  # on q, where all rows are seen between two stages, or some of many halfway
 SOME_STEPS = 15  # on q, for the rows that are seen before many
 
@@ -63,6 +64,8 @@ def _rounds(plan: Plan, n_rows: int, n_latent: int) -> Iterator[tuple[int, int, 
             continue
         if stage == 0 and n_latent > MANY_FUNCTIONS:
             wanted = ROUND
+        if wanted is None and evaluations < plan.evaluations:
+            steps = LAST_STEPS
         left = evaluations if wanted is None else min(wanted, evaluations)
         evaluations -= left
         while left > 0:
@@ -84,7 +87,7 @@ def _by_lbfgs(
     memory, programs, looked = Memory(), None, False
     seen, chunks, held, rate, total = 0, [], [], 1.0, 0.0
     for n_rows, evaluations, steps in _rounds(plan, stream.n_rows, len(q.linear)):
-        new = n_rows != seen
+        new, behind = n_rows != seen, seen
         prepared, _ = prepare(*theta, plan.jitter)
         if seen and plan.full_batch and n_rows < stream.n_rows and not looked:
             # a good classifier early, and with one function a better start for the rows that
@@ -97,7 +100,8 @@ def _by_lbfgs(
                 look = (part, plan, log, theta, "some rows" if many else "all rows")
                 share = done / plan.evaluations
                 found = _over(prepared, q, *look, behind=seen, max_steps=LOOK_STEPS, share=share)
-                q = found.q if new and len(q.linear) == 1 else q
+                if new and len(q.linear) == 1:
+                    q, behind = found.q, n_rows
         if new:  # other rows, other sites
             whole_chunks = max(1, n_rows // plan.chunk_rows)  # no work on rows that only fill up
             rows = stream.sample(whole_chunks * plan.chunk_rows, rng)
@@ -105,6 +109,8 @@ def _by_lbfgs(
             total = float(rows.weight.sum())
             programs = compiled_beside(prepared, chunks[0], len(q.linear))
             programs.wait_for_steps()
+            if seen:
+                q = weakened(q, behind / n_rows)
         share = done / plan.evaluations
         kept = [with_features(prepared, chunk) for chunk in chunks]
         if new:

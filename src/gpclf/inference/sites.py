@@ -57,10 +57,10 @@ def weights_of(prepared: Prepared, chunk: Chunk) -> Float[Array, "R"]:
 
 def finite_rows(values: Array, *of_places: Any) -> Bool[Array, "B"]:
     """Whether all numbers of a row are: its bound, and what belongs to its places."""
-    finite = jnp.isfinite(values)
+    nothing = 0 * values  # not a number where a value is none: one sum to look at
     for part in of_places:
-        finite &= jnp.all(jnp.isfinite(part.reshape(len(values), -1)), axis=1)
-    return finite
+        nothing = nothing + jnp.sum(0 * part.reshape(len(values), -1), axis=1)
+    return nothing == 0
 
 
 def with_features(prepared: Prepared, chunk: Chunk) -> Chunk:

@@ -48,29 +48,27 @@ def expected_log_sigmoid(mean: Scalar, variance: Scalar) -> Scalar:
 
 @jax.custom_jvp
 def _expected_log_sigmoid(mean: Scalar, variance: Scalar) -> Scalar:
+    return with_slopes(mean, variance)[0]
+
+
+def with_slopes(mean: Scalar, variance: Scalar) -> tuple[Scalar, Scalar, Scalar]:
+    """E log σ(f), E σ(−f) and E σ(f)(1 − σ(f)), whose terms are the same functions."""
     weights, sd, z = _terms(mean, variance)
-    return weights @ (mean * _cdf(-z) - sd * norm.pdf(z))
+    tail, density = weights * _cdf(-z), weights * norm.pdf(z)
+    below = jnp.sum(tail)
+    return mean * below - jnp.sum(sd * density), below, jnp.sum(density / sd)
 
 
 @_expected_log_sigmoid.defjvp
 def _expected_log_sigmoid_jvp(primals, tangents):
-    mean, variance = primals
-    by_mean = expected_sigmoid(-mean, variance)
-    by_variance = -0.5 * expected_slope(mean, variance)
-    value = _expected_log_sigmoid(mean, variance)
-    return value, by_mean * tangents[0] + by_variance * tangents[1]
+    value, by_mean, slope = with_slopes(*primals)
+    return value, by_mean * tangents[0] - 0.5 * slope * tangents[1]
 
 
 def expected_sigmoid(mean: Scalar, variance: Scalar) -> Scalar:
     """E σ(f)."""
     weights, _, z = _terms(mean, variance)
     return weights @ _cdf(z)
-
-
-def expected_slope(mean: Scalar, variance: Scalar) -> Scalar:
-    """E σ(f)(1 − σ(f))."""
-    weights, sd, z = _terms(mean, variance)
-    return weights @ (norm.pdf(z) / sd)
 
 
 def log_expected_sigmoid(mean: Scalar, variance: Scalar) -> Scalar:

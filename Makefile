@@ -55,7 +55,7 @@ bench-categorical: $(VENV)/.dev ## adult with its columns of levels declared
 
 bench-noise: $(VENV)/.dev ## errors of inputs on made-up problems beside Bayes' classifier, told and learned
 	$(BIN)/python benchmarks/noise_toy.py --dimensions 1 --variances 0.1
-	$(BIN)/python benchmarks/noise_toy.py --dimensions 2 --draws 20 --learn --likelihoods softmax \
+	$(BIN)/python benchmarks/noise_toy.py --dimensions 2 --draws 20 --learn --likelihoods robust-max \
 	  --variants latent amortised first-order --results benchmarks/results/noise_learned.jsonl
 
 bench-fermi: $(VENV)/.dev ## 454 sources with error bars on 100 splits, beside scikit-learn's classifiers

@@ -137,7 +137,7 @@ def test_the_product_of_pairs_has_the_slopes_of_its_own_logarithm():
         np.testing.assert_allclose(h[c], (ahead + behind - 2 * value) / 1e-8, rtol=1e-5)
 
 
-def _settled(theta, stream, n_latent, fraction, sweeps=300, tolerance=1e-20):
+def _settled(theta, stream, n_latent, fraction, sweeps=100, tolerance=1e-16):
     prepared, _ = prepare(*theta, 1e-9)
     chunks = list(stream.whole(stream.n_rows))
     q, held = begin(prepared, Natural.standard(n_latent, theta.Z.shape[-2]), lambda: chunks)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import cases
+from gpclf import compilation
 from gpclf.data import ArrayStream
 from gpclf.gaussian import Natural, moments
 from gpclf.inference import hyper, make_plan
@@ -21,7 +22,15 @@ from gpclf.inference.natural import (
     visit_all,
     weakened,
 )
-from gpclf.inference.sites import definite, gradient, survey, visit, with_features, with_prior
+from gpclf.inference.sites import (
+    definite,
+    finite_rows,
+    gradient,
+    survey,
+    visit,
+    with_features,
+    with_prior,
+)
 from gpclf.inference.sites import held as held_sum
 from gpclf.inputs import Exact
 from gpclf.kernels import RBF
@@ -363,3 +372,13 @@ def test_what_is_weakened_lies_between_the_prior_and_itself():
             np.testing.assert_allclose(made, own)
     less = weakened(q, 0.1)
     assert np.linalg.eigvalsh(q.precision[0] - less.precision[0]).min() > -1e-9
+
+
+@pytest.mark.parametrize("options", [compilation.QUICK, compilation.PLAIN, None])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_compiled_or_not_a_row_with_anything_but_numbers_is_found(bad, options):
+    values, parts = np.full(5, 3e38, np.float32), np.full((5, 4), -3e38, np.float32)
+    values[1], parts[3, 2] = bad, bad
+    compiled = compilation.program(finite_rows, options)
+    for look in (finite_rows, compiled):
+        assert np.array_equal(look(jnp.asarray(values), jnp.asarray(parts)), [1, 0, 1, 0, 1])

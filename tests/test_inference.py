@@ -16,6 +16,8 @@ from gpclf.inference.loop import compile_ahead
 from gpclf.inference.natural import (
     begin,
     climb,
+    less_prior,
+    no_sites,
     peak,
     slope,
     stochastic_step,
@@ -361,6 +363,30 @@ def test_a_stochastic_step_is_positive_definite_whatever_the_sites():
         for rate in (0.01, 0.3, 1.0):
             step = stochastic_step(q, target, rate, Sites(tau, tau))
             assert np.linalg.eigvalsh(step.precision[0]).min() > 0
+
+
+@pytest.mark.parametrize("name", ["Logit", "Softmax", "RobustMax"])
+def test_new_rows_take_over_from_a_posterior_of_others(name):
+    """Sites of the rows seen now, and what is left of the first q, make up q; the bound agrees."""
+    theta, stream, n_latent = problem(name)
+    others = problem(name, rows=30)[1]
+    first = weakened(_settled(theta, others, n_latent, steps=20)[1].q, 0.3)
+    prepared, _ = prepare(*theta, 1e-9)
+    chunks = list(stream.whole(25))
+    none = no_sites(prepared, chunks, n_latent)
+    seen = [visit_all(prepared, first, chunks, keep_sites=False).elbo]
+    climbed = climb(
+        prepared, first, lambda: chunks, max_steps=4, tolerance=0.0, slack=1e-10, rate=0.25,
+        held=none, on_step=lambda elbo, q: seen.append(elbo),
+    )  # fmt: skip
+    assert 0 < climbed.left < 0.75
+    assert np.all(np.diff(seen) >= -1e-10)
+    assert climbed.held is not None
+    rest = Natural(*(climbed.left * part for part in less_prior(first)))
+    elbo, _, q = dual_bound(theta, climbed.held, chunks, 1e-9, rest)
+    np.testing.assert_allclose(elbo, climbed.elbo, rtol=1e-9)
+    for made, own in zip(q, climbed.q, strict=True):
+        np.testing.assert_allclose(made, own, rtol=1e-9, atol=1e-9)
 
 
 def test_what_is_weakened_lies_between_the_prior_and_itself():

@@ -12,7 +12,7 @@ import cases
 from gpclf import GPClassifier
 from gpclf.gaussian import Natural, moments
 from gpclf.inference.hyper import dual_bound
-from gpclf.inference.natural import climb
+from gpclf.inference.natural import climb, less_prior
 from gpclf.inference.sites import survey, visit
 from gpclf.inputs import Amortised, Augmented, Exact, FirstOrder, Latent, Network
 from gpclf.inputs.noise import scattered
@@ -166,9 +166,10 @@ def check_gradient(theta, stream, n_latent):
     """In a random direction of all parameters."""
     prepared, _ = prepare(*theta, 1e-9)
     chunks = list(stream.whole(60))
-    m, _ = moments(some_q(n_latent, theta.Z.shape[-2]))
+    q = some_q(n_latent, theta.Z.shape[-2])
+    m, _ = moments(q)
     sites = [survey(prepared, m, chunk).sites for chunk in chunks]
-    rest = np.random.default_rng(2).normal(size=(n_latent, theta.Z.shape[-2]))
+    rest = less_prior(q)
     gradient = dual_bound(theta, sites, chunks, 1e-9, rest)[1]
     leaves, structure = jax.tree.flatten(theta)
     rng = np.random.default_rng(3)

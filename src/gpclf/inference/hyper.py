@@ -54,19 +54,19 @@ def dual_bound(
     sites: Sequence[Sites],
     chunks: Sequence[Chunk],
     jitter: float,
-    rest: Float[np.ndarray, "C M"] | None = None,
+    rest: Natural | None = None,
     see: Callable[[Prepared, Moments, Chunk, Sites], Survey] = _survey,
 ) -> tuple[float, Theta, Natural]:
     """The ELBO of the q that the held sites give under θ, its gradient by θ, and that q.
 
-    `rest` is added to its linear part: what an engine knows of q and the sites do not say. An
-    engine whose objective is another sum over rows less the KL says so by `see`.
+    `rest` is added to its natural parameters: what an engine knows of q and the sites do not say.
+    An engine whose objective is another sum over rows less the KL says so by `see`.
     """
     prepared, _ = prepare(*theta, jitter)
     chunks = [with_features(prepared, chunk) for chunk in chunks]
     q = held_together(prepared, sites, chunks)
     if rest is not None:
-        q = q._replace(linear=q.linear + rest)
+        q = Natural(*map(np.add, q, rest))
     m, kl = moments(q)
     if not np.isfinite(kl):
         return np.nan, theta, q
@@ -185,7 +185,7 @@ def improve(
     jitter: float,
     move_points: bool,
     on_evaluation: Callable[[float, Theta, Natural], None],
-    rest: Float[np.ndarray, "C M"] | None = None,
+    rest: Natural | None = None,
     bound: Bound = dual_bound,
 ) -> tuple[Theta, Natural | None, float]:
     """The best θ by dual bound and prior, its q, and their sum; at most so many evaluations.

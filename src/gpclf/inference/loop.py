@@ -24,7 +24,15 @@ from gpclf.inference.journal import (
 )
 from gpclf.inference.lbfgs import Memory
 from gpclf.inference.mean_field import run_mean_field
-from gpclf.inference.natural import Climbed, begin, climb, made_definite, weakened
+from gpclf.inference.natural import (
+    Climbed,
+    begin,
+    climb,
+    less_prior,
+    made_definite,
+    no_sites,
+    weakened,
+)
 from gpclf.inference.plan import KEPT_FLOATS, MANY_ROWS, Plan
 from gpclf.inference.power_ep import run_power_ep
 from gpclf.inference.sites import with_features
@@ -36,11 +44,11 @@ from gpclf.model import Model, Prepared, prepare
 # Hyper-parameters see so many rows for so many evaluations of the dual bound, and the last ones for
 # the rest. Coarse to fine: the first evaluations gain the most, and few rows tell them the way.
 # Last, the steps on q for such new rows.
-STAGES = ((2048, 12, 5), (8192, 15, 15), (None, None, 15))  # None: what the plan says
+STAGES = ((2048, 12, 5), (8192, 6, 15), (None, None, 15))  # None: what the plan says
 ROUND = 6  # evaluations between two refreshes of the sites
 MANY_FUNCTIONS = 10  # above which one round sees the fewest rows: dear, and a class has few of them
 STEPS = 3  # on q, for each refresh
-LAST_STEPS = 8  # on q, for the last rows where fewer had gone before
+LAST_STEPS = 10  # on q, for the last rows where fewer had gone before
 LOOK_STEPS = 4  # on q, where all rows are seen between two stages, or some of many halfway
 SOME_STEPS = 15  # on q, for the rows that are seen before many
 
@@ -86,6 +94,7 @@ def _by_lbfgs(
     done, before, stopped = 0, -np.inf, "evaluation limit"
     memory, programs, looked = Memory(), None, False
     seen, chunks, held, rate, total = 0, [], [], 1.0, 0.0
+    rest = less_prior(Natural.standard(*q.linear.shape))  # of q, that the sites do not say
     for n_rows, evaluations, steps in _rounds(plan, stream.n_rows, len(q.linear)):
         new, behind = n_rows != seen, seen
         prepared, _ = prepare(*theta, plan.jitter)
@@ -109,13 +118,16 @@ def _by_lbfgs(
             total = float(rows.weight.sum())
             programs = compiled_beside(prepared, chunks[0], len(q.linear))
             programs.wait_for_steps()
-            if seen:
-                q = weakened(q, behind / n_rows)
         share = done / plan.evaluations
         kept = [with_features(prepared, chunk) for chunk in chunks]
-        if new:
+        if new and seen:
+            known = behind / n_rows
+            q, rate = weakened(q, known**2), 1.0 if known == 1 else 0.5 * known
+            held, rest = no_sites(prepared, chunks, len(q.linear)), less_prior(q)
+        elif new:
             q, held = begin(prepared, q, lambda k=kept: k)
-            rate, before, seen = 1.0, -np.inf, n_rows
+        if new:
+            before, seen = -np.inf, n_rows
         climbed = climb(
             prepared,
             q,
@@ -132,9 +144,10 @@ def _by_lbfgs(
         assert climbed.held is not None
         rate = climbed.rate
         held = made_definite(prepared, climbed.q, climbed.held, kept)
-        rest = None
+        rest = Natural(*(climbed.left * part for part in rest))
         if theta.model.inputs.bends:
-            rest = np.subtract(climbed.q.linear, held_together(prepared, held, kept).linear)
+            own = held_together(prepared, held, kept).linear
+            rest = rest._replace(linear=climbed.q.linear - own)
         assert programs is not None
         programs.wait()
         count = itertools.count(done + 1)

@@ -44,6 +44,11 @@ def weakened(q: Natural, share: float) -> Natural:
     return Natural.standard(*q.linear.shape).towards(q, share)
 
 
+def less_prior(q: Natural) -> Natural:
+    """What q says beyond the prior."""
+    return Natural(q.linear, q.precision - np.eye(q.linear.shape[1]))
+
+
 class Visited(NamedTuple):
     """All rows seen under one q."""
 
@@ -82,6 +87,7 @@ class Climbed(NamedTuple):
     elbo: float
     rate: float
     reason: str
+    left: float  # share of the first q that is still in this one, next to new sites
 
 
 def mixed(old: Sites, new: Sites, rate: float) -> Sites:
@@ -128,20 +134,24 @@ def _definite_target(
     return target, sites
 
 
+def no_sites(prepared: Prepared, chunks: Iterable[Chunk], n_latent: int) -> list[Sites]:
+    """Sites that say nothing, for every row."""
+    places = prepared.model.inputs.places
+    return [Sites(*np.zeros((2, places * len(c.weight), n_latent), c.X.dtype)) for c in chunks]
+
+
 def begin(
     prepared: Prepared, q: Natural, chunks: Callable[[], Iterable[Chunk]]
 ) -> tuple[Natural, list[Sites]]:
     """A first q for these rows, and the sites that make it up: the best by the ELBO of a few.
 
-    q may stem from other rows. A likelihood with several optima should not lose the one it has
+    q may stem from an earlier fit. A likelihood with several optima should not lose the one it has
     found: a full step from q competes with the prior. At the very beginning it is taken from what
     an easier likelihood makes of the rows, and competes with that, too.
     """
     n_latent, size = q.linear.shape
     prior = Natural.standard(n_latent, size)
-    places = prepared.model.inputs.places
-    none = [Sites(*np.zeros((2, places * len(c.weight), n_latent), c.X.dtype)) for c in chunks()]
-    easy = None
+    none, easy = no_sites(prepared, chunks(), n_latent), None
     if np.array_equal(q.linear, prior.linear):
         likelihood = prepared.model.likelihood
         easier = likelihood.easier(n_latent)
@@ -205,13 +215,14 @@ def climb(
     to q itself. Stops when a step gains less than `tolerance` times its rate.
 
     Given the sites `held` that make up q, a mixture of old and new ones goes along with every step,
-    so that they still do.
+    so that they still do. From sites that say nothing, they make up q but for what is `left` of
+    the first one.
     """
-    keep = held is not None
+    keep, left = held is not None, 1.0
     here = visit_all(prepared, q, chunks(), keep_sites=keep)
     for _ in range(max_steps):
         if here.statistics is None:
-            return Climbed(q, held, here.elbo, rate, "not a number")
+            return Climbed(q, held, here.elbo, rate, "not a number", left)
         target, fresh = here.statistics.target(), here.sites
         if not _positive(target):
             target, fresh = _definite_target(prepared, q, here, chunks)
@@ -224,14 +235,15 @@ def climb(
                 break
             rate = float(np.clip(best, rate / 8, rate / 2))
             if rate < SMALLEST_RATE:
-                return Climbed(q, held, here.elbo, 1.0, "no step along the sites raises the ELBO")
+                why = "no step along the sites raises the ELBO"
+                return Climbed(q, held, here.elbo, 1.0, why, left)
         if held is not None and fresh is not None:
             pairs = zip(held, fresh, strict=True)
             held = [mixed(old, new, rate) for old, new in pairs]
-        gain, used = there.elbo - here.elbo, rate
+        gain, used, left = there.elbo - here.elbo, rate, (1 - rate) * left
         q, here = candidate, there
         on_step(here.elbo, q)
         rate = min(1.0, float(np.clip(best, rate / 2, 2 * rate)))
         if gain < tolerance * used:
-            return Climbed(q, held, here.elbo, rate, "converged")
-    return Climbed(q, held, here.elbo, rate, "step limit")
+            return Climbed(q, held, here.elbo, rate, "converged", left)
+    return Climbed(q, held, here.elbo, rate, "step limit", left)

@@ -56,6 +56,44 @@ def test_a_second_process_finds_the_programs_of_the_first(tmp_path):
     assert hits >= len(ours)
 
 
+def test_a_program_is_passed_on_whole_or_not_at_all(tmp_path, monkeypatch):
+    monkeypatch.setenv("GPCLF_CACHE", str(tmp_path))
+    own = jax.config.jax_compilation_cache_dir
+    jax.config.update("jax_compilation_cache_dir", None)
+    try:
+
+        @compilation.compiled_once
+        def compiling():
+            written = Path(jax.config.jax_compilation_cache_dir or "") / "program"
+            with written.open("wb") as file:
+                file.write(b"half")
+                file.flush()
+                assert not list(tmp_path.glob("*/program"))
+                file.write(b" and half")
+
+        compiling()
+        (passed_on,) = tmp_path.glob("*/program")
+        assert passed_on.read_bytes() == b"half and half"
+        compilation.folder.cache_clear()  # as another process
+        other = compilation.folder(str(tmp_path))
+        assert (other / "program").read_bytes() == b"half and half"
+    finally:
+        jax.config.update("jax_compilation_cache_dir", own)
+        compilation.folder.cache_clear()
+
+
+def test_what_crashes_left_behind_goes_after_a_while(tmp_path):
+    made = compilation.folder(str(tmp_path)).parent
+    old, new = made / "process-old", made / "process-new"
+    for path in (old, new):
+        path.mkdir()
+        (path / "program").touch()
+    os.utime(old, (0, 0))
+    compilation._make_room(made)
+    assert not old.exists()
+    assert new.exists()
+
+
 def test_a_cache_of_the_users_is_used_instead(tmp_path):
     own, ours = tmp_path / "own", tmp_path / "ours"
     _, folder = in_new_process(
@@ -81,13 +119,13 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path):
 
 def test_old_programs_make_room(tmp_path, monkeypatch):
     monkeypatch.setattr(compilation, "MOST_BYTES", 250)
-    made = compilation.folder(str(tmp_path))
+    made = compilation.folder(str(tmp_path)).parent
     for age, name in enumerate("abcd"):
         path = made / name
         path.write_bytes(bytes(100))
         os.utime(path, (age, age))
     compilation._make_room(made)
-    assert sorted(path.name for path in made.iterdir()) == ["c", "d"]
+    assert sorted(path.name for path in made.iterdir() if path.is_file()) == ["c", "d"]
 
 
 def test_settings_come_back_only_when_the_last_thread_leaves(tmp_path, monkeypatch):

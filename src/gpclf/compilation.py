@@ -4,7 +4,9 @@ JAX has a cache on disk, for the whole process. Here it is on for the length of 
 and left as it is where the user has one. The folder is named by the environment variable
 `GPCLF_CACHE` ("off": none), or is `gpclf` in the user's cache folder. What it holds is machine
 code, trusted when it is read: the folder is the user's alone, with a part for each kind of
-processor.
+processor. JAX writes a program bit by bit where it reads it, and another process that came upon
+half of one would warn. So each process has a folder of its own inside, with links to what was
+there, and passes on what is new at the end of a call, whole.
 
 In the first call of a process the objects that were there before are set aside: tracing makes so
 many new ones that Python would look through all of them for garbage, a tenth of a second with
@@ -15,15 +17,19 @@ process 65,530: after some 200 fits of different shapes none would be left, and 
 ours are given back when there are many.
 """
 
+import atexit
 import gc
 import hashlib
 import os
 import platform
+import shutil
 import sys
+import tempfile
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache, wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -37,8 +43,10 @@ R = TypeVar("R")
 VARIABLE = "GPCLF_CACHE"
 FOLDER = "jax_compilation_cache_dir"
 SHORTEST = "jax_persistent_cache_min_compile_time_secs"
+OTHERS = "jax_persistent_cache_enable_xla_caches"  # of graphics cards; a program knows their path
 WORTH_KEEPING = 0.02  # seconds of compilation
 MOST_BYTES = 2**28
+ABANDONED = 7 * 86400  # seconds after which a process's own folder is a crash's
 MOST_PROGRAMS = 500  # in memory
 # XLA's newer generator of code for fused loops takes half as long again. Steps are mostly products
 # and no faster for it; predictions are. Only where that is known: an option that a version does not
@@ -53,6 +61,7 @@ _lock = threading.Lock()
 _calls = 0  # under way, in all threads
 _set_aside = False  # the objects of before, by us
 _before: dict[str, object] = {}
+_passed_on = 0  # when our folder had last changed, then
 _jitted: list[Any] = []
 _notes: list[dict] = []  # on which programs there are
 
@@ -107,19 +116,29 @@ def _processor() -> str:
 
 
 def _make_room(folder: Path) -> None:
-    """Drop the oldest programs where there are too many bytes."""
-    files = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime)
-    excess = sum(path.stat().st_size for path in files) - MOST_BYTES
-    for path in files:
+    """Drop the oldest programs where there are too many bytes, and what crashes left behind."""
+    paths = [(path, path.stat()) for path in folder.iterdir()]
+    for path, about in paths:
+        if path.is_dir() and time.time() - about.st_mtime > ABANDONED:
+            shutil.rmtree(path, ignore_errors=True)
+    files = [(path, about) for path, about in paths if path.is_file()]
+    excess = sum(about.st_size for _, about in files) - MOST_BYTES
+    for path, about in sorted(files, key=lambda pair: pair[1].st_mtime):
         if excess <= 0:
             return
-        excess -= path.stat().st_size
+        excess -= about.st_size
         path.unlink(missing_ok=True)
+
+
+def _link(path: Path, folder: Path) -> None:
+    """Let a folder have a file, too; not one that it has, or that is gone by now."""
+    with suppress(FileExistsError, FileNotFoundError):
+        os.link(path, folder / path.name)
 
 
 @cache
 def folder(named: str | None) -> Path | None:
-    """Where programs are kept, made if need be; None if nowhere."""
+    """Where this process keeps programs, made if need be; None if nowhere."""
     if named == "off":
         return None
     try:
@@ -128,11 +147,30 @@ def folder(named: str | None) -> Path | None:
         if hasattr(os, "getuid") and path.stat().st_uid != os.getuid():
             return None  # another user's: not to be trusted
         _make_room(path)
-    except (OSError, RuntimeError) as error:  # no home, or a disk that is full or read-only
+        own = Path(tempfile.mkdtemp(prefix="process-", dir=path))
+        atexit.register(_remove, own, os.getpid())
+        for file in path.iterdir():
+            if file.is_file():
+                _link(file, own)
+    except (OSError, RuntimeError) as error:  # no home or no links, or a disk full or read-only
         if named:
             warnings.warn(f"{VARIABLE}={named} cannot be used: {error}.", stacklevel=2)
         return None
-    return path if os.access(path, os.W_OK) else None
+    return own
+
+
+def _remove(own: Path, process: int) -> None:
+    if os.getpid() == process:  # and not a copy of it
+        shutil.rmtree(own, ignore_errors=True)
+
+
+def _pass_on(own: Path) -> None:
+    """Give other processes what this one compiled, if there is anything new."""
+    global _passed_on
+    if own.is_dir() and (changed := own.stat().st_mtime_ns) != _passed_on:
+        for file in own.iterdir():
+            _link(file, own.parent)
+        _passed_on = changed
 
 
 @contextmanager
@@ -147,8 +185,12 @@ def _kept() -> Iterator[None]:
                 gc.freeze()
             _before.clear()
             ours = folder(os.environ.get(VARIABLE))
-            if ours is not None and getattr(jax.config, FOLDER) is None:
-                for name, value in ((FOLDER, str(ours)), (SHORTEST, WORTH_KEEPING)):
+            if ours is not None and ours.is_dir() and getattr(jax.config, FOLDER) is None:
+                for name, value in (
+                    (FOLDER, str(ours)),
+                    (SHORTEST, WORTH_KEEPING),
+                    (OTHERS, "none"),
+                ):
                     _before[name] = getattr(jax.config, name)
                     jax.config.update(name, value)
                 reset_cache()
@@ -161,6 +203,7 @@ def _kept() -> Iterator[None]:
             if _calls == 0 and _set_aside:
                 gc.unfreeze()
             if _calls == 0 and _before:
+                _pass_on(Path(getattr(jax.config, FOLDER)))
                 for name, value in _before.items():
                     jax.config.update(name, value)
                 reset_cache()

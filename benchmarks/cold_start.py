@@ -13,6 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
+FITTED = "fitted"
 DATA = """
 from sklearn.datasets import load_wine
 from sklearn.preprocessing import StandardScaler
@@ -67,19 +68,28 @@ for _ in range(50):
 
 
 def seconds(python: str, name: str, **environment: str) -> float:
-    """From the start of a process to its end."""
+    """From the start of a process to the end of its fit."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith("JAX_")}
     if python != sys.executable:
         kept.pop("PYTHONPATH", None)
     kept |= {"TF_CPP_MIN_LOG_LEVEL": "3", "OMP_WAIT_POLICY": "PASSIVE", **environment}
-    start = time.perf_counter()
-    done = subprocess.run(
-        [python, "-W", "ignore", "-c", PROGRAMS[name]], env=kept, capture_output=True, text=True
-    )
-    if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if line.strip()] or ["no message"]
-        raise SystemExit(f"{name} failed: {lines[-1].strip()}")
-    return time.perf_counter() - start
+    command = [python, "-W", "ignore", "-c", PROGRAMS[name] + f"\nprint({FITTED!r}, flush=True)\n"]
+    start, fitted = time.perf_counter(), None
+    with (
+        tempfile.TemporaryFile("w+") as errors,
+        subprocess.Popen(
+            command, env=kept, stdout=subprocess.PIPE, stderr=errors, text=True
+        ) as process,
+    ):
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.strip() == FITTED:
+                fitted = time.perf_counter() - start
+        if process.wait() or fitted is None:
+            errors.seek(0)
+            lines = [line for line in errors.read().splitlines() if line.strip()] or ["no message"]
+            raise SystemExit(f"{name} failed: {lines[-1].strip()}")
+    return fitted
 
 
 def main() -> int:

@@ -135,9 +135,10 @@ def test_two_ways_to_the_sites_agree(name, kind):
     np.testing.assert_allclose(by_gradient.precision, by_sites.precision, rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize("points", [None, 2])
-@pytest.mark.parametrize("shared", [True, False])
-@pytest.mark.parametrize("learned", [True, False])
+@pytest.mark.parametrize(
+    ("learned", "shared", "points"),
+    [(True, True, None), (True, False, 2), (False, True, 2), (False, False, None)],
+)
 def test_the_gradient_for_a_kernel_of_products_equals_finite_differences(learned, shared, points):
     """With fewer points than features, and rows with the same errors, by another form."""
     theta, stream, n_latent = noisy_problem("Softmax", "first-order", 0.3, learned=learned)
@@ -156,8 +157,7 @@ def test_the_gradient_for_a_kernel_of_products_equals_finite_differences(learned
 
 
 @EVERY_FORM
-@pytest.mark.parametrize("shared", [True, False])
-@pytest.mark.parametrize("learned", [True, False])
+@pytest.mark.parametrize(("learned", "shared"), [(True, True), (False, False)])
 def test_the_gradient_of_the_dual_bound_equals_finite_differences(kind, learned, shared):
     check_gradient(*noisy_problem("Softmax", kind, 0.3, learned=learned, shared=shared))
 

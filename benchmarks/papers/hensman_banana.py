@@ -22,6 +22,8 @@ METHODS = {"KL": "natural", "EP-FITC": "power-ep", "mean field": "mean-field"}
 
 
 def classifier(method: str, count: int, **more) -> GPClassifier:
+    if method == "KL":  # points are slow to settle
+        more = {"max_epochs": 1000, "tol": 1e-8, **more}
     return GPClassifier(
         likelihood="probit", kernel="rbf", inference=METHODS[method], n_inducing=count,
         random_state=0, **more,

@@ -94,6 +94,29 @@ def test_what_crashes_left_behind_goes_after_a_while(tmp_path):
     assert new.exists()
 
 
+def test_a_process_that_ends_meanwhile_is_no_trouble(tmp_path, monkeypatch):
+    made = compilation.folder(str(tmp_path)).parent
+    gone = made / "process-gone"
+    listed = [*made.iterdir(), gone]  # as it was when another process had its folder still
+    monkeypatch.setattr(Path, "iterdir", lambda path: iter(listed))
+    compilation._make_room(made)
+    assert listed[0].is_dir()
+
+
+def test_a_disk_that_is_full_loses_no_result(tmp_path, monkeypatch):
+    own = tmp_path / "process-own"
+    own.mkdir()
+    (own / "program").touch()
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "link", full)
+    with pytest.warns(UserWarning, match="not kept for later: .*No space left"):
+        compilation._pass_on(own)
+    assert not (tmp_path / "program").exists()
+
+
 def test_a_cache_of_the_users_is_used_instead(tmp_path):
     own, ours = tmp_path / "own", tmp_path / "ours"
     _, folder = in_new_process(

@@ -335,7 +335,7 @@ def test_sites_that_are_no_gaussian_do_not_stop_the_climb():
     assert seen[-1] > 0.5 * seen[0]  # both negative
 
 
-def test_a_round_on_other_rows_starts_from_the_better_of_q_and_the_prior():
+def test_a_fit_starts_from_the_better_of_q_and_the_prior():
     prepared, chunks, n_latent = _lopsided()
     prior = Natural.standard(n_latent, POINTS)
     q = climb(

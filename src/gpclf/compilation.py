@@ -61,6 +61,7 @@ _lock = threading.Lock()
 _calls = 0  # under way, in all threads
 _set_aside = False  # the objects of before, by us
 _before: dict[str, object] = {}
+_ours = Path()  # where JAX keeps programs now
 _passed_on = 0  # when our folder had last changed, then
 _jitted: list[Any] = []
 _notes: list[dict] = []  # on which programs there are
@@ -117,7 +118,10 @@ def _processor() -> str:
 
 def _make_room(folder: Path) -> None:
     """Drop the oldest programs where there are too many bytes, and what crashes left behind."""
-    paths = [(path, path.stat()) for path in folder.iterdir()]
+    paths = []
+    for path in folder.iterdir():
+        with suppress(FileNotFoundError):  # another process has just ended, or made room
+            paths.append((path, path.stat()))
     for path, about in paths:
         if path.is_dir() and time.time() - about.st_mtime > ABANDONED:
             shutil.rmtree(path, ignore_errors=True)
@@ -167,16 +171,19 @@ def _remove(own: Path, process: int) -> None:
 def _pass_on(own: Path) -> None:
     """Give other processes what this one compiled, if there is anything new."""
     global _passed_on
-    if own.is_dir() and (changed := own.stat().st_mtime_ns) != _passed_on:
-        for file in own.iterdir():
-            _link(file, own.parent)
-        _passed_on = changed
+    try:
+        if own.is_dir() and (changed := own.stat().st_mtime_ns) != _passed_on:
+            _passed_on = changed
+            for file in own.iterdir():
+                _link(file, own.parent)
+    except OSError as error:  # a disk that is full, say: no reason to lose a fit
+        warnings.warn(f"Compiled programs are not kept for later: {error}.", stacklevel=2)
 
 
 @contextmanager
 def _kept() -> Iterator[None]:
     """A scope in which JAX keeps programs in our folder; threads may be in it together."""
-    global _calls, _set_aside
+    global _calls, _set_aside, _ours
     with _lock:
         if _calls == 0:
             _give_back()
@@ -194,6 +201,7 @@ def _kept() -> Iterator[None]:
                     _before[name] = getattr(jax.config, name)
                     jax.config.update(name, value)
                 reset_cache()
+                _ours = ours
         _calls += 1
     try:
         yield
@@ -203,10 +211,10 @@ def _kept() -> Iterator[None]:
             if _calls == 0 and _set_aside:
                 gc.unfreeze()
             if _calls == 0 and _before:
-                _pass_on(Path(getattr(jax.config, FOLDER)))
                 for name, value in _before.items():
                     jax.config.update(name, value)
                 reset_cache()
+                _pass_on(_ours)
 
 
 def compiled_once(function: Callable[P, R]) -> Callable[P, R]:

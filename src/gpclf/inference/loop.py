@@ -121,7 +121,7 @@ def _by_lbfgs(
         share = done / plan.evaluations
         kept = [with_features(prepared, chunk) for chunk in chunks]
         if new and seen:
-            known = behind / n_rows
+            known = behind / n_rows  # less of q, and a smaller first step, the fewer rows it knew
             q, rate = weakened(q, known**2), 1.0 if known == 1 else 0.5 * known
             held, rest = no_sites(prepared, chunks, len(q.linear)), less_prior(q)
         elif new:

@@ -14,18 +14,18 @@ from gpclf.kernels import RBF
 from gpclf.likelihoods import gumbel_law
 from gpclf.model import Model
 from gpclf.posterior import find_roots, freeze
-from gpclf.prediction import latent_marginals
+from gpclf.prediction import LENGTHS, _ready, latent_marginals
 
 SIZE = 30
 
 
-def posterior(name, dtype):
+def posterior(name, dtype, lengthscale=(0.7, 1.5)):
     """A q that has learned something in every direction."""
     likelihood, n_classes = cases.LIKELIHOODS[name]
     random = np.random.default_rng(0)
     n_latent = likelihood.n_latent(n_classes)
     with jax.enable_x64(True):
-        kernel = RBF(lengthscale=np.array([0.7, 1.5]), variance=4.0)
+        kernel = RBF(lengthscale=np.array(lengthscale), variance=4.0)
         model = Model(kernel, likelihood, Exact())
         Z = jnp.asarray(random.normal(size=(SIZE, 2)))
         half = random.normal(size=(n_latent, SIZE, SIZE))
@@ -39,15 +39,27 @@ def without_roots(made):
 
 
 @pytest.mark.parametrize("name", ["Logit", "Softmax"])
-@pytest.mark.parametrize(("dtype", "close"), [(np.float64, 1e-8), (np.float32, 2e-3)])
-def test_roots_give_the_marginals_of_q(name, dtype, close):
-    made = posterior(name, dtype)
+@pytest.mark.parametrize(("dtype", "close"), [(np.float64, 1e-8), (np.float32, 1e-2)])
+@pytest.mark.parametrize("lengthscale", [(0.7, 1.5), (2.0, 3.0)])  # points apart, and close
+def test_roots_give_the_marginals_of_q(name, dtype, close, lengthscale):
+    made = posterior(name, dtype, lengthscale)
     assert made.roots is not None
+    with jax.enable_x64(True):
+        assert (_ready(made).roots.of_one is None) == (lengthscale[0] < 1)
     X = np.random.default_rng(1).normal(size=(100, 2))
-    for quick, plain in zip(
-        latent_marginals(made, X), latent_marginals(without_roots(made), X), strict=True
-    ):
-        np.testing.assert_allclose(quick, plain, rtol=close, atol=close)
+    plain = latent_marginals(without_roots(posterior(name, np.float64, lengthscale)), X)
+    for of_roots, expected in zip(latent_marginals(made, X), plain, strict=True):
+        np.testing.assert_allclose(of_roots, expected, rtol=0, atol=close * np.ptp(expected))
+
+
+def test_how_many_rows_a_call_has_changes_none_of_them():
+    made = posterior("Logit", np.float64)
+    X = np.random.default_rng(1).normal(size=(LENGTHS[-1] + 1, 2))
+    mean, variance = latent_marginals(made, X)
+    for count in (1, LENGTHS[0], LENGTHS[0] + 1, LENGTHS[1] + 1, LENGTHS[-1]):
+        some_mean, some_variance = latent_marginals(made, X[-count:])
+        np.testing.assert_allclose(some_mean, mean[-count:], atol=1e-10)
+        np.testing.assert_allclose(some_variance, variance[-count:], atol=1e-10)
 
 
 def test_a_q_wider_than_its_prior_has_no_roots():

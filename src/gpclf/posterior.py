@@ -23,14 +23,13 @@ class Roots(eqx.Module):
     """q seen from k = k(Z, x) itself: μ = kᵀα and ν = k(x, x) − ‖Rᵀk‖², one product a function.
 
     R is lower triangular, RRᵀ = W(I − S)Wᵀ with W the transposed whitening. With them goes what
-    they make of a constant part of k, where much cancels. Points after the first M are for the mean
-    alone, and R knows nothing of them.
+    they make of a constant part of k, where much cancels; None once it is known that k has no such
+    part. Points after the first M are for the mean alone, and R knows nothing of them.
     """
 
     weights: Float[np.ndarray, "C K"]
     root: Float[np.ndarray, "C M M"]
-    weights_of_one: Float[np.ndarray, "C"]  # 1ᵀα
-    root_of_one: Float[np.ndarray, "C M"]  # Rᵀ1
+    of_one: tuple[Float[np.ndarray, "C"], Float[np.ndarray, "C M"]] | None  # 1ᵀα and Rᵀ1
 
 
 class Posterior(eqx.Module):
@@ -72,7 +71,7 @@ def find_roots(prepared: Prepared, q: Moments, dtype: Any) -> Roots | None:
         upper: Any = np.linalg.qr(factor.T @ of_Z, mode="r")  # better than a root of RRᵀ itself
         roots.append(upper.T)
     weights, root = np.asarray(q.mean) @ W, np.stack(roots)
-    found = Roots(weights, root, weights.sum(axis=1), root.sum(axis=1))
+    found = Roots(weights, root, (weights.sum(axis=1), root.sum(axis=1)))
     return jax.tree.map(lambda leaf: leaf.astype(dtype), found)
 
 

@@ -1,6 +1,6 @@
 """From rows to latent marginals to class probabilities, in chunks.
 
-A row's result does not depend on the other rows of a call. Rows are padded to one of two lengths,
+A row's result does not depend on the other rows of a call. Rows are padded to one of three lengths,
 so that after the first calls nothing is compiled again.
 """
 
@@ -17,18 +17,18 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from gpclf.compilation import compiled_once, program
+from gpclf.compilation import PLAIN, compiled_once, program
 from gpclf.inputs.noise import scattered
 from gpclf.posterior import Posterior
 from gpclf.precision import cast, double_precision
 from gpclf.quadrature import graded
 
-FEW, MANY = 32, 2048
+LENGTHS = (32, 512, 2048)  # of chunks: the shortest that holds all rows, or the longest
 DRAWS = 1024  # of several functions at once, by a Sobol sequence: always the same ones
 ROWS_AT_ONCE = 64  # whose draws fit in the cache
 AHEAD = 2  # chunks that are computed while an earlier one is copied
 PLACES = 64  # about a row whose inputs have errors
-MANY_SCATTERED = 128  # rows with so many places each
+LENGTHS_SCATTERED = (8, 128)  # with so many places for each row
 BLOCKS = 8  # of columns of a triangular matrix: 9/16 of the products are left
 NARROWEST = 100  # columns of all functions together, below which a product is slow
 
@@ -39,17 +39,29 @@ def _marginals(posterior: Posterior, X: Rows) -> tuple[Float[Array, "B C"], Floa
     prepared = posterior.prepared
     if posterior.roots is None:
         return prepared.marginals(prepared.features(X), posterior.q)
-    kernel = prepared.model.kernel
-    roots = posterior.roots
-    constant, rest = kernel.parts(X, jnp.asarray(prepared.Z))
-    mu = rest @ roots.weights.T + constant * roots.weights_of_one
+    kernel, Z = prepared.model.kernel, jnp.asarray(prepared.Z)
+    weights, root = posterior.roots.weights, jnp.asarray(posterior.roots.root)
+    if posterior.roots.of_one is None:  # `exp`, a third faster than `expm1`
+        K, shift = kernel.matrix(X, Z), jnp.zeros((), X.dtype)
+        mu = K @ weights.T
+    else:
+        constant, K = kernel.parts(X, Z)
+        mu_of_one, root_of_one = posterior.roots.of_one
+        mu, shift = K @ weights.T + constant * mu_of_one, constant * root_of_one
     diagonal = kernel.diagonal(X)[:, None]
-    root = jnp.asarray(roots.root)
-    nu = diagonal - _squared_norms(rest[:, : root.shape[1]], root, constant * roots.root_of_one)
+    shift = jnp.broadcast_to(shift, root.shape[:2])
+    nu = diagonal - _squared_norms(K[:, : root.shape[1]], root, shift)
     return mu, jnp.maximum(nu, jnp.finfo(X.dtype).eps * diagonal)
 
 
 _marginals_program = program(_marginals, options=None)
+
+
+@partial(program, options=PLAIN)
+def _constant_program(posterior: Posterior) -> Float[Array, ""]:
+    """The part of k that is the same for all rows, where points are close."""
+    Z = jnp.asarray(posterior.prepared.Z)
+    return posterior.prepared.model.kernel.parts(Z[:1], Z)[0]
 
 
 def _squared_norms(
@@ -93,12 +105,14 @@ def _ready(posterior: Posterior) -> Posterior:
         needed = cast(posterior, np.dtype(posterior.row_dtype))
         if posterior.roots is not None:
             needed = eqx.tree_at(lambda p: (p.prepared.whitening, p.q), needed, (None, None))
+            if _constant_program(needed) == 0:
+                needed = eqx.tree_at(lambda p: p.roots.of_one, needed, None)
         _on_device[key] = jax.device_put(needed)
     return _on_device[key]
 
 
 def _in_chunks(
-    function: Callable, posterior: Posterior, X: np.ndarray, many: int = MANY
+    function: Callable, posterior: Posterior, X: np.ndarray, lengths: tuple[int, ...] = LENGTHS
 ) -> list[np.ndarray]:
     """The leaves of `function(posterior, rows)` for all rows, in float64.
 
@@ -106,7 +120,7 @@ def _in_chunks(
     go in pairs, because their likelihood keeps one core busier than the other.
     """
     X = np.asarray(X, posterior.row_dtype)
-    size = FEW if len(X) <= FEW else many
+    size = next((length for length in lengths if length >= len(X)), lengths[-1])
     ready = _ready(posterior)
 
     def start(first: int) -> list[Array]:
@@ -162,7 +176,7 @@ def log_probabilities(
         (logs,) = _in_chunks(_log_probabilities_program, posterior, X)
     else:
         both = np.concatenate([X, std], axis=1)
-        (logs,) = _in_chunks(_scattered_program, posterior, both, MANY_SCATTERED)
+        (logs,) = _in_chunks(_scattered_program, posterior, both, LENGTHS_SCATTERED)
     return logs
 
 

@@ -8,16 +8,17 @@ have variance 1, as a number has. A row with a level that is not known is as the
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 BLOCK_ROWS = 2**14
+IN_CACHE = 2**11  # rows that are worked on several times
 
 
-def blocks(n_rows: int) -> Iterator[slice]:
+def blocks(n_rows: int, size: int = BLOCK_ROWS) -> Iterator[slice]:
     """Slices that cover all rows, for work that should not need memory for all of them at once."""
-    return (slice(first, first + BLOCK_ROWS) for first in range(0, n_rows, BLOCK_ROWS))
+    return (slice(first, first + size) for first in range(0, n_rows, size))
 
 
 def widths(levels: np.ndarray) -> np.ndarray:
@@ -68,10 +69,13 @@ class Scaling(NamedTuple):
         """How many columns rows have once they are standardised."""
         return len(self.centre)
 
-    def forward(self, X: np.ndarray) -> np.ndarray:
+    def forward(self, X: np.ndarray, dtype: Any = np.float64) -> np.ndarray:
         """From the user's units, or places of levels; NaN, a level not known, to the average."""
-        Z = (_wide(X, self.levels) - self.centre) / self.spread
-        return np.where(np.isnan(Z), 0.0, Z) if self.levels.any() else Z
+        Z = np.empty((len(X), self.width), dtype)
+        for block in blocks(len(X), IN_CACHE):
+            rows = (_wide(X[block], self.levels) - self.centre) / self.spread
+            Z[block] = np.where(np.isnan(rows), 0.0, rows) if self.levels.any() else rows
+        return Z
 
     def errors(self, std: np.ndarray) -> np.ndarray:
         """Standard deviations of errors, from the user's units; those of levels are 0."""

@@ -53,13 +53,13 @@ class FittedClassifier:
             and type(self.likelihood_) is type(likelihood)
         )
 
-    def _rows(self, X: Any) -> np.ndarray:
+    def _rows(self, X: Any, dtype: Any = np.float64) -> np.ndarray:
         """X as the kernel sees it."""
-        return self._scaling.forward(table(self, X, self._columns))
+        return self._scaling.forward(table(self, X, self._columns), dtype)
 
     def _checked(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "posterior_")
-        return self._rows(X)
+        return self._rows(X, self.posterior_.row_dtype)
 
     def _errors(self, X: Any, X_std: Any) -> np.ndarray | None:
         """The errors of rows X, as the kernel sees them: given, those of the fit, or none."""

@@ -10,7 +10,7 @@ from gpclf import compilation
 from gpclf.data import ArrayStream
 from gpclf.gaussian import Natural, moments
 from gpclf.inference import hyper, make_plan
-from gpclf.inference.hyper import Theta, dual_bound, improve
+from gpclf.inference.hyper import Known, Theta, dual_bound, improve
 from gpclf.inference.lbfgs import Memory
 from gpclf.inference.loop import compile_ahead
 from gpclf.inference.natural import (
@@ -72,14 +72,11 @@ def _settled(theta, stream, n_latent, steps=200):
 def test_chunked_equals_whole(name, shared):
     theta, stream, n_latent = problem(name, shared=shared)
     prepared, settled = _settled(theta, stream, n_latent, steps=2)
-    whole = visit_all(prepared, settled.q, stream.whole(ROWS), keep_sites=False)
-    parts = visit_all(prepared, settled.q, stream.whole(25), keep_sites=False)  # 15 rows fill up
+    whole = visit_all(prepared, settled.q, stream.whole(ROWS), keep_rows=False)
+    parts = visit_all(prepared, settled.q, stream.whole(25), keep_rows=False)  # 15 rows fill up
     np.testing.assert_allclose(parts.elbo, whole.elbo, rtol=1e-12)
-    assert whole.statistics is not None
-    assert parts.statistics is not None
-    np.testing.assert_allclose(
-        parts.statistics.precision, whole.statistics.precision, rtol=1e-10, atol=1e-12
-    )
+    one, other = whole.target(), parts.target()
+    np.testing.assert_allclose(other.precision, one.precision, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("shared", [True, False])
@@ -107,13 +104,13 @@ def test_batches_are_unbiased(name):
     theta, stream, n_latent = problem(name)
     prepared, settled = _settled(theta, stream, n_latent, steps=2)
     m, _ = moments(settled.q)
-    whole = visit_all(prepared, settled.q, stream.whole(ROWS), keep_sites=False)
-    assert whole.statistics is not None
+    whole = visit_all(prepared, settled.q, stream.whole(ROWS), keep_rows=False)
+    assert whole.sums is not None
     batches = list(stream.batches(16, np.random.default_rng(0)))
     estimates = [visit(prepared, m, batch)[0] for batch in batches]
     shares = [np.sum(batch.weight > 0) / ROWS for batch in batches]
     mean = sum(share * e.bound for share, e in zip(shares, estimates, strict=True))
-    np.testing.assert_allclose(mean, whole.statistics.bound, rtol=1e-10)
+    np.testing.assert_allclose(mean, whole.sums.bound, rtol=1e-10)
 
 
 @SHARED
@@ -129,9 +126,8 @@ def test_full_batch_steps_never_lower_the_elbo_and_end_at_a_fixed_point(name, sh
     assert len(seen) > 2
     assert np.all(np.diff(seen) >= -1e-10)
     assert climbed.reason == "converged"
-    there = visit_all(prepared, climbed.q, stream.whole(ROWS), keep_sites=False)
-    assert there.statistics is not None
-    target = there.statistics.target()
+    there = visit_all(prepared, climbed.q, stream.whole(ROWS), keep_rows=False)
+    target = there.target()
     np.testing.assert_allclose(climbed.q.linear, target.linear, rtol=1e-3, atol=2e-3)
     np.testing.assert_allclose(climbed.q.precision, target.precision, rtol=1e-3, atol=2e-3)
 
@@ -143,11 +139,10 @@ def test_the_slope_along_a_step_equals_a_finite_difference(name):
     q = settled.q
 
     def look(q):
-        return visit_all(prepared, q, stream.whole(ROWS), keep_sites=False)
+        return visit_all(prepared, q, stream.whole(ROWS), keep_rows=False)
 
     here = look(q)
-    assert here.statistics is not None
-    target = here.statistics.target()
+    target = here.target()
     numeric = (look(q.towards(target, 1e-5)).elbo - look(q.towards(target, -1e-5)).elbo) / 2e-5
     np.testing.assert_allclose(slope(q, here.m, target), numeric, rtol=1e-5)
 
@@ -164,20 +159,29 @@ def test_full_closed_form_steps_are_coordinate_ascent(name):
     prepared, _ = prepare(*theta, 1e-9)
     q, before = Natural.standard(n_latent, POINTS), -np.inf
     for _ in range(15):
-        here = visit_all(prepared, q, stream.whole(ROWS), keep_sites=False)
-        assert here.statistics is not None
+        here = visit_all(prepared, q, stream.whole(ROWS), keep_rows=False)
         assert here.elbo >= before - 1e-10
-        q, before = here.statistics.target(), here.elbo
+        q, before = here.target(), here.elbo
 
 
 @SHARED
 def test_held_sites_make_up_q_and_the_dual_bound_is_its_elbo(name, shared):
     theta, stream, n_latent = problem(name, shared=shared)
-    _, settled = _settled(theta, stream, n_latent, steps=4)
+    prepared, settled = _settled(theta, stream, n_latent, steps=4)
     chunks = list(stream.whole(ROWS))
-    elbo, _, q = dual_bound(theta, settled.held, chunks, 1e-9)
+    elbo, by_theta, q, here = dual_bound(theta, settled.held, chunks, 1e-9)
     np.testing.assert_allclose(elbo, settled.elbo, rtol=1e-10)
     np.testing.assert_allclose(q.precision, settled.q.precision, rtol=1e-8, atol=1e-10)
+    # what the one has seen saves the other a look, and changes nothing
+    kept = [with_features(prepared, chunk) for chunk in chunks]
+    known = Known(settled.q, settled.here, kept)
+    again = dual_bound(theta, settled.held, chunks, 1e-9, known=known)
+    for one, other in zip(*map(jax.tree.leaves, (by_theta, again.by_theta)), strict=True):
+        np.testing.assert_allclose(other, one, rtol=1e-6, atol=1e-6)
+    steps = {"max_steps": 2, "tolerance": 0.0, "slack": 1e-10, "held": settled.held}
+    on, anew = (climb(prepared, q, lambda: kept, **steps, here=seen) for seen in (here, None))
+    np.testing.assert_allclose(on.q.precision, anew.q.precision, rtol=1e-8, atol=1e-8)
+    assert on.elbo == pytest.approx(anew.elbo, rel=1e-12)
 
 
 @SHARED
@@ -218,7 +222,7 @@ def test_what_was_compiled_ahead_is_not_compiled_again(shared, traces):
     hyper.compiled_beside(prepared, chunks[0], n_latent).wait()
     traces.clear()
     kept = [with_features(prepared, chunk) for chunk in chunks]
-    sites = visit_all(prepared, Natural.standard(n_latent, POINTS), kept, keep_sites=True).sites
+    sites = visit_all(prepared, Natural.standard(n_latent, POINTS), kept, keep_rows=True).sites
     improve(
         theta,
         sites,
@@ -238,7 +242,7 @@ def test_hyper_parameters_climb_the_bound_and_the_prior(name, shared):
     _, settled = _settled(theta, stream, n_latent, steps=4)
     chunks = list(stream.whole(ROWS))
     seen = []
-    best, q, total = improve(
+    best, found, total = improve(
         jax.device_put(theta),
         settled.held,
         chunks,
@@ -251,9 +255,10 @@ def test_hyper_parameters_climb_the_bound_and_the_prior(name, shared):
     assert len(seen) <= 6
     assert total == pytest.approx(max(seen), rel=1e-14)
     assert total > seen[0]
-    elbo, _, same = dual_bound(best, settled.held, chunks, 1e-9)
+    elbo, _, same, _ = dual_bound(best, settled.held, chunks, 1e-9)
     np.testing.assert_allclose(elbo + best.model.log_prior(), total, rtol=1e-12)
-    assert np.array_equal(q.linear, same.linear)
+    assert found is not None
+    assert np.array_equal(found.q.linear, same.linear)
 
 
 def test_where_no_row_counts_adam_follows_the_prior_alone():
@@ -323,9 +328,8 @@ def _lopsided():
 def test_sites_that_are_no_gaussian_do_not_stop_the_climb():
     prepared, chunks, n_latent = _lopsided()
     prior = Natural.standard(n_latent, POINTS)
-    here = visit_all(prepared, prior, chunks, keep_sites=False)
-    assert here.statistics is not None
-    assert min(np.linalg.eigvalsh(p).min() for p in here.statistics.target().precision) < 0
+    here = visit_all(prepared, prior, chunks, keep_rows=False)
+    assert min(np.linalg.eigvalsh(p).min() for p in here.target().precision) < 0
     seen = [here.elbo]
     climb(
         prepared, prior, lambda: chunks, max_steps=20, tolerance=1e-9, slack=1e-10,
@@ -343,9 +347,7 @@ def test_a_fit_starts_from_the_better_of_q_and_the_prior():
     ).q  # fmt: skip
     for before in (prior, q):
         first, held = begin(prepared, before, lambda: chunks)
-        elbos = [
-            visit_all(prepared, each, chunks, keep_sites=False).elbo for each in (first, prior)
-        ]
+        elbos = [visit_all(prepared, each, chunks, keep_rows=False).elbo for each in (first, prior)]
         assert elbos[0] >= elbos[1]
         assert all(np.all(np.asarray(sites.precision) >= 0) for sites in held)
         (sites,), (chunk,) = held, chunks
@@ -374,7 +376,7 @@ def test_new_rows_take_over_from_a_posterior_of_others(name):
     prepared, _ = prepare(*theta, 1e-9)
     chunks = list(stream.whole(25))
     none = no_sites(prepared, chunks, n_latent)
-    seen = [visit_all(prepared, first, chunks, keep_sites=False).elbo]
+    seen = [visit_all(prepared, first, chunks, keep_rows=False).elbo]
     climbed = climb(
         prepared, first, lambda: chunks, max_steps=4, tolerance=0.0, slack=1e-10, rate=0.25,
         held=none, on_step=lambda elbo, q: seen.append(elbo),
@@ -383,7 +385,7 @@ def test_new_rows_take_over_from_a_posterior_of_others(name):
     assert np.all(np.diff(seen) >= -1e-10)
     assert climbed.held is not None
     rest = Natural(*(climbed.left * part for part in less_prior(first)))
-    elbo, _, q = dual_bound(theta, climbed.held, chunks, 1e-9, rest)
+    elbo, _, q, _ = dual_bound(theta, climbed.held, chunks, 1e-9, rest)
     np.testing.assert_allclose(elbo, climbed.elbo, rtol=1e-9)
     for made, own in zip(q, climbed.q, strict=True):
         np.testing.assert_allclose(made, own, rtol=1e-9, atol=1e-9)

@@ -93,7 +93,8 @@ def test_between_two_stages_all_rows_are_seen_unless_steps_are_stochastic(monkey
             600, n_latent, POINTS, optimizer="lbfgs", max_epochs=12, batch_size=batch_size,
             tolerance=1e-9, dtype=np.dtype(np.float64),
         )  # fmt: skip
-        monkeypatch.setattr("gpclf.inference.loop.STAGES", ((50, 6, 5), (None, None, 15)))
+        monkeypatch.setattr("gpclf.inference.loop.FEW_ROWS", 50)
+        monkeypatch.setattr("gpclf.inference.loop.ON_FEW", 6)
         plan = plan._replace(chunk_rows=50, learning_rows=200)
         result = fit(*theta, stream, n_latent, plan, np.random.default_rng(0))
         changes = itertools.groupby(result.history["stage"])

@@ -80,7 +80,7 @@ def test_the_gradient_of_the_bound_equals_finite_differences():
         there = [leaf + step * way for leaf, way in zip(leaves, ways, strict=True)]
         return field.bound(jax.tree.unflatten(structure, there), [], [field.chunk], JITTER)
 
-    value, gradient, _ = moved(0.0)
+    value, gradient, *_ = moved(0.0)
     solved, _ = field.solve(theta, JITTER)
     np.testing.assert_allclose(value, solved.bound, rtol=1e-9)
     numeric = (moved(1e-4)[0] - moved(-1e-4)[0]) / 2e-4

@@ -20,7 +20,7 @@ from gpclf.compilation import PLAIN, forgotten_with_programs, program
 from gpclf.data import Chunk, reduce
 from gpclf.gaussian import Moments, Natural, elbo_pullback, moments
 from gpclf.inference.lbfgs import Memory, descend
-from gpclf.inference.natural import stochastic_step
+from gpclf.inference.natural import Visited, stochastic_step, visit_all
 from gpclf.inference.sites import (
     Survey,
     blank_features,
@@ -49,6 +49,23 @@ def _survey(prepared: Prepared, q: Moments, chunk: Chunk, sites: Sites) -> Surve
     return survey(prepared, q, chunk)
 
 
+class Evaluation(NamedTuple):
+    """An objective at θ, its gradient by θ, and the q there."""
+
+    elbo: float  # NaN where there is none
+    by_theta: Theta
+    q: Natural
+    here: Visited | None = None  # the rows under this q
+
+
+class Known(NamedTuple):
+    """What a first evaluation need not compute: the q of its sites, and the rows under it."""
+
+    q: Natural
+    here: Visited
+    chunks: Sequence[Chunk]  # with their features
+
+
 def dual_bound(
     theta: Theta,
     sites: Sequence[Sites],
@@ -56,34 +73,35 @@ def dual_bound(
     jitter: float,
     rest: Natural | None = None,
     see: Callable[[Prepared, Moments, Chunk, Sites], Survey] = _survey,
-) -> tuple[float, Theta, Natural]:
-    """The ELBO of the q that the held sites give under θ, its gradient by θ, and that q.
+    known: Known | None = None,
+) -> Evaluation:
+    """The ELBO of the q that the held sites give under θ.
 
     `rest` is added to its natural parameters: what an engine knows of q and the sites do not say.
     An engine whose objective is another sum over rows less the KL says so by `see`.
     """
     prepared, _ = prepare(*theta, jitter)
-    chunks = [with_features(prepared, chunk) for chunk in chunks]
-    q = held_together(prepared, sites, chunks)
-    if rest is not None:
-        q = Natural(*map(np.add, q, rest))
-    m, kl = moments(q)
-    if not np.isfinite(kl):
-        return np.nan, theta, q
-    by_features = []
-
-    def look(pair: tuple[Chunk, Sites]) -> Survey:
-        seen = see(prepared, m, *pair)
-        by_features.append(seen.by_features)
-        return seen.sums()
-
-    seen = reduce(look, zip(chunks, sites, strict=True))
-    by_q = elbo_pullback(q, m, seen.by_q)
+    if known is None:
+        chunks = [with_features(prepared, chunk) for chunk in chunks]
+        q = held_together(prepared, sites, chunks)
+        if rest is not None:
+            q = Natural(*map(np.add, q, rest))
+        own = iter(sites)
+        here = visit_all(
+            prepared, q, chunks, keep_rows=True, see=lambda p, m, chunk: see(p, m, chunk, next(own))
+        )
+    else:
+        q, here, chunks = known
+    if here.sums is None:
+        return Evaluation(np.nan, theta, q)
+    assert here.by_features is not None
+    by_q = elbo_pullback(q, here.m, here.sums.by_q)
     by_prepared = reduce(
         lambda triple: gradient(prepared, triple[2], by_q, triple[1], triple[0]),
-        zip(chunks, sites, by_features, strict=True),
+        zip(chunks, sites, here.by_features, strict=True),
     )
-    return float(seen.bound) - kl, theta_gradient(prepared, by_prepared, seen), q
+    by_theta = theta_gradient(prepared, by_prepared, here.sums)
+    return Evaluation(here.elbo, by_theta, q, here._replace(by_features=None))
 
 
 def held_together(prepared: Prepared, sites: Sequence[Sites], chunks: Sequence[Chunk]) -> Natural:
@@ -170,7 +188,7 @@ def shaped_like(leaves: Sequence[Array], numbers: np.ndarray) -> list[Array]:
     return jax.device_put([p.reshape(x.shape) for p, x in zip(parts, leaves, strict=True)])
 
 
-Bound = Callable[..., tuple[float, Theta, Natural]]  # with the arguments of `dual_bound`
+Bound = Callable[..., Evaluation]  # with the arguments of `dual_bound`
 
 log_prior = program(jax.value_and_grad(Model.log_prior), PLAIN)  # and its gradient
 
@@ -187,10 +205,12 @@ def improve(
     on_evaluation: Callable[[float, Theta, Natural], None],
     rest: Natural | None = None,
     bound: Bound = dual_bound,
-) -> tuple[Theta, Natural | None, float]:
-    """The best θ by dual bound and prior, its q, and their sum; at most so many evaluations.
+    known: Known | None = None,
+) -> tuple[Theta, Evaluation | None, float]:
+    """The best θ by dual bound and prior, what is there, and their sum; so many evaluations.
 
-    No q where none of them was a number. An engine may bring another `bound`.
+    Nothing is there where none of them was a number. An engine may bring another `bound`. What is
+    `known` of the first θ is not computed again.
     """
     leaves, structure = jax.tree.flatten(theta)
     first = flat(leaves)
@@ -198,19 +218,21 @@ def improve(
     reach[-theta.Z.size :] = np.inf if move_points else 0.0
     rows = float(sum(np.asarray(chunk.weight).sum() for chunk in chunks))
     best: list = [-np.inf, theta, None]
+    beforehand = [] if known is None else [known]
 
     def objective(numbers: np.ndarray) -> tuple[float, np.ndarray]:
         here = jax.tree.unflatten(structure, shaped_like(leaves, numbers))
-        elbo, by_theta, q = bound(here, sites, chunks, jitter, rest)
-        by_flat = flat(jax.tree.leaves(by_theta))
-        if not (np.isfinite(elbo) and np.all(np.isfinite(by_flat))):
+        more = {"known": beforehand.pop()} if beforehand else {}
+        found = bound(here, sites, chunks, jitter, rest, **more)
+        by_flat = flat(jax.tree.leaves(found.by_theta))
+        if not (np.isfinite(found.elbo) and np.all(np.isfinite(by_flat))):
             return np.inf, np.zeros_like(by_flat)
-        on_evaluation(elbo, here, q)
+        on_evaluation(found.elbo, here, found.q)
         expected, by_model = log_prior(here.model)
-        total = elbo + float(expected)
+        total = found.elbo + float(expected)
         by_flat[: len(by_flat) - here.Z.size] += flat(jax.tree.leaves(by_model))  # Z comes last
         if total > best[0]:
-            best[:] = [total, here, q]
+            best[:] = [total, here, found]
         return -total / rows, -by_flat / rows
 
     low, high = first - reach, first + reach

@@ -13,7 +13,7 @@ from gpclf.data import ArrayStream, Chunk
 from gpclf.gaussian import Moments, Natural
 from gpclf.inference.decoupled import run_decoupled
 from gpclf.inference.gradient import run_gradient
-from gpclf.inference.hyper import Theta, compiled_beside, held_together, improve
+from gpclf.inference.hyper import Known, Theta, compiled_beside, held_together, improve
 from gpclf.inference.journal import (
     ENOUGH,
     NOT_A_NUMBER,
@@ -41,14 +41,15 @@ from gpclf.inputs import Whitening
 from gpclf.linalg import one_thread
 from gpclf.model import Model, Prepared, prepare
 
-# Hyper-parameters see so many rows for so many evaluations of the dual bound, and the last ones for
-# the rest. Coarse to fine: the first evaluations gain the most, and few rows tell them the way.
-# Last, the steps on q for such new rows.
-STAGES = ((2048, 12, 5), (8192, 6, 15), (None, None, 15))  # None: what the plan says
+# Hyper-parameters see few rows first: the first evaluations of the dual bound gain the most, and
+# few rows tell them the way.
+FEW_ROWS, SHARE = 2048, 8  # so many of them, or one of so many that the last evaluations see
+ON_FEW = 12  # evaluations
+FIRST_STEPS, FEW_STEPS = 15, 5  # on q, for the first rows; where these are few
 ROUND = 6  # evaluations between two refreshes of the sites
 MANY_FUNCTIONS = 10  # above which one round sees the fewest rows: dear, and a class has few of them
 STEPS = 3  # on q, for each refresh
-LAST_STEPS = 10  # on q, for the last rows where fewer had gone before
+LAST_STEPS = 6  # on q, for all rows of the hyper-parameters where few had gone before
 LOOK_STEPS = 4  # on q, where all rows are seen between two stages, or some of many halfway
 SOME_STEPS = 15  # on q, for the rows that are seen before many
 
@@ -66,20 +67,18 @@ class Result(NamedTuple):
 
 def _rounds(plan: Plan, n_rows: int, n_latent: int) -> Iterator[tuple[int, int, int]]:
     """Rows, evaluations and steps, round by round; not many more rows need no coarse ones."""
-    evaluations = plan.evaluations
-    for stage, (rows, wanted, steps) in enumerate(STAGES):
-        if rows is not None and (2 * rows >= n_rows or 2 * rows > plan.learning_rows):
-            continue
-        if stage == 0 and n_latent > MANY_FUNCTIONS:
-            wanted = ROUND
-        if wanted is None and evaluations < plan.evaluations:
-            steps = LAST_STEPS
-        left = evaluations if wanted is None else min(wanted, evaluations)
-        evaluations -= left
-        while left > 0:
-            yield plan.learning_rows if rows is None else rows, min(ROUND, left), steps
-            left -= ROUND
-            steps = STEPS
+    rows, left, steps = plan.learning_rows, plan.evaluations, FIRST_STEPS
+    few = max(FEW_ROWS, rows // SHARE)
+    if 2 * few < n_rows and 2 * few <= rows:
+        on_few = min(ON_FEW if n_latent <= MANY_FUNCTIONS else ROUND, left)
+        yield from _some_rounds(few, on_few, FEW_STEPS)
+        left, steps = left - on_few, LAST_STEPS
+    yield from _some_rounds(rows, left, steps)
+
+
+def _some_rounds(rows: int, evaluations: int, steps: int) -> Iterator[tuple[int, int, int]]:
+    for first in range(0, evaluations, ROUND):
+        yield rows, min(ROUND, evaluations - first), steps if first == 0 else STEPS
 
 
 def _by_lbfgs(
@@ -92,7 +91,7 @@ def _by_lbfgs(
 ) -> tuple[Theta, Natural, str]:
     """Rounds of closed-form steps on q and L-BFGS on the dual bound, until a round gains little."""
     done, before, stopped = 0, -np.inf, "evaluation limit"
-    memory, programs, looked = Memory(), None, False
+    memory, programs, looked, better = Memory(), None, False, None
     seen, chunks, held, rate, total = 0, [], [], 1.0, 0.0
     rest = less_prior(Natural.standard(*q.linear.shape))  # of q, that the sites do not say
     for n_rows, evaluations, steps in _rounds(plan, stream.n_rows, len(q.linear)):
@@ -112,7 +111,7 @@ def _by_lbfgs(
                 if new and len(q.linear) == 1:
                     q, behind = found.q, n_rows
         if new:  # other rows, other sites
-            whole_chunks = max(1, n_rows // plan.chunk_rows)  # no work on rows that only fill up
+            whole_chunks = max(1, round(n_rows / plan.chunk_rows))  # no work on rows that fill up
             rows = stream.sample(whole_chunks * plan.chunk_rows, rng)
             chunks = list(rows.whole(plan.chunk_rows))
             total = float(rows.weight.sum())
@@ -127,7 +126,7 @@ def _by_lbfgs(
         elif new:
             q, held = begin(prepared, q, lambda k=kept: k)
         if new:
-            before, seen = -np.inf, n_rows
+            before, seen, better = -np.inf, n_rows, None
         climbed = climb(
             prepared,
             q,
@@ -137,6 +136,7 @@ def _by_lbfgs(
             slack=_slack(plan, total),
             rate=rate,
             held=held,
+            here=None if better is None else better.here,
             on_step=lambda elbo, q, t=theta, n=total, s=share: log.note(
                 "posterior", elbo / n, s, t, q
             ),
@@ -145,9 +145,13 @@ def _by_lbfgs(
         rate = climbed.rate
         held = made_definite(prepared, climbed.q, climbed.held, kept)
         rest = Natural(*(climbed.left * part for part in rest))
-        if theta.model.inputs.bends:
+        bends = theta.model.inputs.bends
+        if bends:
             own = held_together(prepared, held, kept).linear
             rest = rest._replace(linear=climbed.q.linear - own)
+        known = None
+        if held is climbed.held and climbed.here.by_features is not None and not bends:
+            known = Known(climbed.q, climbed.here, kept)
         assert programs is not None
         programs.wait()
         count = itertools.count(done + 1)
@@ -160,6 +164,7 @@ def _by_lbfgs(
             jitter=plan.jitter,
             move_points=plan.move_points,
             rest=rest,
+            known=known,
             on_evaluation=lambda elbo, theta, q, n=total, c=count: log.note(
                 "hyper-parameters", elbo / n, next(c) / plan.evaluations, theta, q
             ),
@@ -169,7 +174,7 @@ def _by_lbfgs(
                 raise FitError(NOT_A_NUMBER)
             q, stopped = climbed.q, "the bound is not a number: kept as they were"
             break
-        q = better
+        q = better.q
         done += evaluations
         if (
             seen == plan.learning_rows

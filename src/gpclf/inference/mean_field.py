@@ -22,7 +22,7 @@ from scipy.special import log_ndtr
 from gpclf.compilation import program
 from gpclf.data import ArrayStream, Chunk
 from gpclf.gaussian import Moments, Natural
-from gpclf.inference.hyper import Theta, dual_bound, improve
+from gpclf.inference.hyper import Evaluation, Theta, dual_bound, improve
 from gpclf.inference.journal import ENOUGH, NOT_A_NUMBER, FitError, Journal
 from gpclf.inference.lbfgs import Memory, descend
 from gpclf.inference.plan import Plan
@@ -136,11 +136,11 @@ class MeanField:
             self.b = solved.b
         return solved, A
 
-    def bound(self, theta, sites, chunks, jitter, rest=None) -> tuple[float, Theta, Natural]:
+    def bound(self, theta, sites, chunks, jitter, rest=None) -> Evaluation:
         """The bound, its gradient and p(v | g = ḡ); in the place of `dual_bound`."""
         solved, A = self.solve(theta, jitter)
         if solved is None:
-            return np.nan, theta, Natural.standard(1, A.shape[1])
+            return Evaluation(np.nan, theta, Natural.standard(1, A.shape[1]))
         laws = solved.laws
         held = Sites(np.ones((len(A), 1)), laws.mean[:, None])
 
@@ -200,7 +200,7 @@ def run_mean_field(
         if better is None:
             stopped = "the bound is not a number: kept as they were"
             break
-        log.score(theta, better)
+        log.score(theta, better.q)
         if log.enough:
             stopped = ENOUGH
             break

@@ -8,8 +8,9 @@ import numpy as np
 
 from gpclf.data import Chunk, reduce
 from gpclf.gaussian import Moments, Natural, moments
-from gpclf.inference.sites import Statistics, Survey, definite, survey, with_prior
+from gpclf.inference.sites import Survey, definite, survey, with_prior
 from gpclf.inference.sites import held as held_sum
+from gpclf.inputs import Features
 from gpclf.likelihoods import Sites
 from gpclf.linalg import plain_cholesky
 from gpclf.model import Prepared
@@ -49,34 +50,50 @@ def less_prior(q: Natural) -> Natural:
     return Natural(q.linear, q.precision - np.eye(q.linear.shape[1]))
 
 
+See = Callable[[Prepared, Moments, Chunk], Survey]
+
+
 class Visited(NamedTuple):
     """All rows seen under one q."""
 
     elbo: float  # NaN where q is no Gaussian or a site no number; nothing else is then known
     m: Moments  # of q
-    statistics: Statistics | None
-    sites: list[Sites] | None  # chunk by chunk, where they were asked for
+    sums: Survey | None = None
+    sites: list[Sites] | None = None  # chunk by chunk, where rows were asked for
+    by_features: list[Features] | None = None  # likewise, for the gradient of the dual bound
+
+    def target(self) -> Natural | None:
+        """Where a full step to the sites goes."""
+        return None if self.sums is None else self.sums.statistics(self.m).target()
 
 
 def visit_all(
-    prepared: Prepared, q: Natural, chunks: Iterable[Chunk], *, keep_sites: bool
+    prepared: Prepared,
+    q: Natural,
+    chunks: Iterable[Chunk],
+    *,
+    keep_rows: bool,
+    see: See = survey,
 ) -> Visited:
-    """The ELBO at q, and the sites of every row."""
+    """The ELBO at q, its gradients, and the sites of every row."""
     m, kl = moments(q)
     if not np.isfinite(kl):
-        return Visited(np.nan, m, None, None)
-    kept: list[Sites] = []
+        return Visited(np.nan, m)
+    sites: list[Sites] = []
+    by_features: list[Features] = []
 
-    def sums(chunk: Chunk) -> Survey:
-        seen = survey(prepared, m, chunk)
-        if keep_sites:
-            kept.append(Sites(*map(np.asarray, seen.sites)))
+    def look(chunk: Chunk) -> Survey:
+        seen = see(prepared, m, chunk)
+        if keep_rows:
+            sites.append(Sites(*map(np.asarray, seen.sites)))
+            by_features.append(seen.by_features)
         return seen.sums()
 
-    statistics = reduce(sums, chunks).statistics(m)
-    if statistics.not_finite:
-        return Visited(np.nan, m, None, None)
-    return Visited(float(statistics.bound) - kl, m, statistics, kept if keep_sites else None)
+    sums = reduce(look, chunks)
+    if sums.not_finite:
+        return Visited(np.nan, m)
+    elbo = float(sums.bound) - kl
+    return Visited(elbo, m, sums, sites, by_features) if keep_rows else Visited(elbo, m, sums)
 
 
 class Climbed(NamedTuple):
@@ -88,6 +105,7 @@ class Climbed(NamedTuple):
     rate: float
     reason: str
     left: float  # share of the first q that is still in this one, next to new sites
+    here: Visited  # under this q
 
 
 def mixed(old: Sites, new: Sites, rate: float) -> Sites:
@@ -116,12 +134,13 @@ def _definite_target(
 ) -> tuple[Natural, list[Sites]]:
     """Where a full step to the sites seen `here` goes, once they are definite."""
     if here.sites is None:
-        here = visit_all(prepared, q, chunks(), keep_sites=True)
+        here = visit_all(prepared, q, chunks(), keep_rows=True)
+    whole = here.target()
     assert here.sites is not None
-    assert here.statistics is not None
+    assert whole is not None
     sites = made_definite(prepared, q, here.sites, chunks())
     if sites is here.sites:
-        return here.statistics.target(), sites
+        return whole, sites
 
     def together(sites: list[Sites]) -> Natural:
         pairs = zip(sites, chunks(), strict=True)
@@ -129,7 +148,7 @@ def _definite_target(
 
     target = together(sites)
     if prepared.model.inputs.bends:  # q has a part that no site of a row has
-        rest = here.statistics.target().linear - together(here.sites).linear
+        rest = whole.linear - together(here.sites).linear
         target = target._replace(linear=target.linear + rest)
     return target, sites
 
@@ -162,13 +181,13 @@ def begin(
             easily, prior, chunks, max_steps=EASY_STEPS, tolerance=0.0, slack=0.0, held=none
         )
         q, easy = found.q, found.held
-    here = visit_all(prepared, q, chunks(), keep_sites=True)
-    best, highest = (prior, none), visit_all(prepared, prior, chunks(), keep_sites=False).elbo
+    here = visit_all(prepared, q, chunks(), keep_rows=True)
+    best, highest = (prior, none), visit_all(prepared, prior, chunks(), keep_rows=False).elbo
     if easy is not None and here.elbo > highest:  # a NaN is never higher
         best, highest = (q, easy), here.elbo
-    if here.statistics is not None:
+    if here.sums is not None:
         ahead = _definite_target(prepared, q, here, chunks)
-        if visit_all(prepared, ahead[0], chunks(), keep_sites=False).elbo > highest:
+        if visit_all(prepared, ahead[0], chunks(), keep_rows=False).elbo > highest:
             best = ahead
     return best
 
@@ -204,6 +223,7 @@ def climb(
     slack: float,
     rate: float = 1.0,
     held: list[Sites] | None = None,
+    here: Visited | None = None,
     on_step: Callable[[float, Natural], None] = lambda elbo, q: None,
 ) -> Climbed:
     """Full-batch steps along the line to the sites; the ELBO does not fall by more than `slack`.
@@ -216,27 +236,29 @@ def climb(
 
     Given the sites `held` that make up q, a mixture of old and new ones goes along with every step,
     so that they still do. From sites that say nothing, they make up q but for what is `left` of
-    the first one.
+    the first one. Rows that were seen under q, with sites if these are held, come as `here`.
     """
     keep, left = held is not None, 1.0
-    here = visit_all(prepared, q, chunks(), keep_sites=keep)
+    if here is None:
+        here = visit_all(prepared, q, chunks(), keep_rows=keep)
     for _ in range(max_steps):
-        if here.statistics is None:
-            return Climbed(q, held, here.elbo, rate, "not a number", left)
-        target, fresh = here.statistics.target(), here.sites
+        target, fresh = here.target(), here.sites
+        if target is None:
+            return Climbed(q, held, here.elbo, rate, "not a number", left, here)
         if not _positive(target):
             target, fresh = _definite_target(prepared, q, here, chunks)
+        here = here._replace(by_features=None)  # large: of the last visit only
         first = slope(q, here.m, target)
         while True:
             candidate = q.towards(target, rate)
-            there = visit_all(prepared, candidate, chunks(), keep_sites=keep)
+            there = visit_all(prepared, candidate, chunks(), keep_rows=keep)
             best = peak(first, there.elbo - here.elbo, rate)
             if np.isfinite(there.elbo) and not there.elbo < here.elbo - slack:
                 break
             rate = float(np.clip(best, rate / 8, rate / 2))
             if rate < SMALLEST_RATE:
                 why = "no step along the sites raises the ELBO"
-                return Climbed(q, held, here.elbo, 1.0, why, left)
+                return Climbed(q, held, here.elbo, 1.0, why, left, here)
         if held is not None and fresh is not None:
             pairs = zip(held, fresh, strict=True)
             held = [mixed(old, new, rate) for old, new in pairs]
@@ -245,5 +267,5 @@ def climb(
         on_step(here.elbo, q)
         rate = min(1.0, float(np.clip(best, rate / 2, 2 * rate)))
         if gain < tolerance * used:
-            return Climbed(q, held, here.elbo, rate, "converged", left)
-    return Climbed(q, held, here.elbo, rate, "step limit", left)
+            return Climbed(q, held, here.elbo, rate, "converged", left, here)
+    return Climbed(q, held, here.elbo, rate, "step limit", left, here)

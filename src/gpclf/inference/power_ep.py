@@ -16,7 +16,7 @@ import numpy as np
 
 from gpclf.data import ArrayStream, Chunk, reduce
 from gpclf.gaussian import Moments, Natural, moments
-from gpclf.inference.hyper import Theta, dual_bound, held_together, improve
+from gpclf.inference.hyper import Evaluation, Theta, dual_bound, held_together, improve
 from gpclf.inference.journal import ENOUGH, NOT_A_NUMBER, FitError, Journal
 from gpclf.inference.lbfgs import Memory
 from gpclf.inference.natural import begin, mixed, slope
@@ -124,7 +124,7 @@ def sweep(
 def energy_bound(fraction: Fraction, most_improper: int) -> Callable:
     """The energy of held sites as a function of θ; not a number where cavities are lost."""
 
-    def bound(theta, sites, chunks, jitter, rest=None) -> tuple[float, Theta, Natural]:
+    def bound(theta, sites, chunks, jitter, rest=None) -> Evaluation:
         improper = []
 
         def see(prepared: Prepared, m: Moments, chunk: Chunk, sites: Sites) -> Survey:
@@ -132,8 +132,8 @@ def energy_bound(fraction: Fraction, most_improper: int) -> Callable:
             improper.append(int(count))
             return seen
 
-        energy, by_theta, q = dual_bound(theta, sites, chunks, jitter, rest, see)
-        return (energy if sum(improper) <= most_improper else np.nan), by_theta, q
+        found = dual_bound(theta, sites, chunks, jitter, rest, see)
+        return found if sum(improper) <= most_improper else found._replace(elbo=np.nan)
 
     return bound
 
@@ -188,7 +188,7 @@ def _learn(
                 raise FitError(NOT_A_NUMBER)
             q, stopped = settled.q, "the energy is not a number: kept as they were"
             break
-        q, done = better, done + evaluations
+        q, done = better.q, done + evaluations
         log.score(theta, q)
         if log.enough:
             stopped = ENOUGH

@@ -65,7 +65,7 @@ def test_the_family_is_a_gaussian_of_all_points_with_the_variance_of_some(x64):
     precision = np.stack([np.eye(POINTS)] * n_latent)
     precision[:, :-MORE, :-MORE] = q.precision
     whole = Natural(np.einsum("cij,cj->ci", precision, q.mean), precision)
-    np.testing.assert_allclose(visit_all(prepared, whole, chunks, keep_rows=False).elbo, elbo)
+    np.testing.assert_allclose(visit_all(prepared, whole, chunks, keep_sites=False).elbo, elbo)
     features = prepared.features(chunks[0].X)
     for one, other in zip(
         prepared.marginals(features, q.moments()[0]),

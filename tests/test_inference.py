@@ -63,17 +63,28 @@ def _settled(theta, stream, n_latent, steps=200):
     zeros = jnp.zeros((stream.n_rows, n_latent))
     result = climb(
         prepared, q, lambda: chunks, max_steps=steps, tolerance=1e-11, slack=1e-10,
-        held=[Sites(zeros, zeros)],
+        held=[Sites(zeros, zeros)], keep_features=True,
     )  # fmt: skip
     return prepared, result
+
+
+def test_gradients_by_features_are_kept_only_where_they_are_asked_for():
+    """M numbers a row: where all rows are seen, memory must not grow with them."""
+    theta, stream, n_latent = problem("Logit")
+    prepared, settled = _settled(theta, stream, n_latent, steps=2)
+    assert settled.here.by_features is not None
+    chunks = list(stream.whole(ROWS))
+    assert visit_all(prepared, settled.q, chunks, keep_sites=True).by_features is None
+    steps = {"max_steps": 2, "tolerance": 0.0, "slack": 1e-10, "held": settled.held}
+    assert climb(prepared, settled.q, lambda: chunks, **steps).here.by_features is None
 
 
 @SHARED
 def test_chunked_equals_whole(name, shared):
     theta, stream, n_latent = problem(name, shared=shared)
     prepared, settled = _settled(theta, stream, n_latent, steps=2)
-    whole = visit_all(prepared, settled.q, stream.whole(ROWS), keep_rows=False)
-    parts = visit_all(prepared, settled.q, stream.whole(25), keep_rows=False)  # 15 rows fill up
+    whole = visit_all(prepared, settled.q, stream.whole(ROWS), keep_sites=False)
+    parts = visit_all(prepared, settled.q, stream.whole(25), keep_sites=False)  # 15 rows fill up
     np.testing.assert_allclose(parts.elbo, whole.elbo, rtol=1e-12)
     one, other = whole.target(), parts.target()
     np.testing.assert_allclose(other.precision, one.precision, rtol=1e-10, atol=1e-12)
@@ -104,7 +115,7 @@ def test_batches_are_unbiased(name):
     theta, stream, n_latent = problem(name)
     prepared, settled = _settled(theta, stream, n_latent, steps=2)
     m, _ = moments(settled.q)
-    whole = visit_all(prepared, settled.q, stream.whole(ROWS), keep_rows=False)
+    whole = visit_all(prepared, settled.q, stream.whole(ROWS), keep_sites=False)
     assert whole.sums is not None
     batches = list(stream.batches(16, np.random.default_rng(0)))
     estimates = [visit(prepared, m, batch)[0] for batch in batches]
@@ -126,7 +137,7 @@ def test_full_batch_steps_never_lower_the_elbo_and_end_at_a_fixed_point(name, sh
     assert len(seen) > 2
     assert np.all(np.diff(seen) >= -1e-10)
     assert climbed.reason == "converged"
-    there = visit_all(prepared, climbed.q, stream.whole(ROWS), keep_rows=False)
+    there = visit_all(prepared, climbed.q, stream.whole(ROWS), keep_sites=False)
     target = there.target()
     np.testing.assert_allclose(climbed.q.linear, target.linear, rtol=1e-3, atol=2e-3)
     np.testing.assert_allclose(climbed.q.precision, target.precision, rtol=1e-3, atol=2e-3)
@@ -139,7 +150,7 @@ def test_the_slope_along_a_step_equals_a_finite_difference(name):
     q = settled.q
 
     def look(q):
-        return visit_all(prepared, q, stream.whole(ROWS), keep_rows=False)
+        return visit_all(prepared, q, stream.whole(ROWS), keep_sites=False)
 
     here = look(q)
     target = here.target()
@@ -159,7 +170,7 @@ def test_full_closed_form_steps_are_coordinate_ascent(name):
     prepared, _ = prepare(*theta, 1e-9)
     q, before = Natural.standard(n_latent, POINTS), -np.inf
     for _ in range(15):
-        here = visit_all(prepared, q, stream.whole(ROWS), keep_rows=False)
+        here = visit_all(prepared, q, stream.whole(ROWS), keep_sites=False)
         assert here.elbo >= before - 1e-10
         q, before = here.target(), here.elbo
 
@@ -222,7 +233,7 @@ def test_what_was_compiled_ahead_is_not_compiled_again(shared, traces):
     hyper.compiled_beside(prepared, chunks[0], n_latent).wait()
     traces.clear()
     kept = [with_features(prepared, chunk) for chunk in chunks]
-    sites = visit_all(prepared, Natural.standard(n_latent, POINTS), kept, keep_rows=True).sites
+    sites = visit_all(prepared, Natural.standard(n_latent, POINTS), kept, keep_sites=True).sites
     improve(
         theta,
         sites,
@@ -328,7 +339,7 @@ def _lopsided():
 def test_sites_that_are_no_gaussian_do_not_stop_the_climb():
     prepared, chunks, n_latent = _lopsided()
     prior = Natural.standard(n_latent, POINTS)
-    here = visit_all(prepared, prior, chunks, keep_rows=False)
+    here = visit_all(prepared, prior, chunks, keep_sites=False)
     assert min(np.linalg.eigvalsh(p).min() for p in here.target().precision) < 0
     seen = [here.elbo]
     climb(
@@ -347,7 +358,9 @@ def test_a_fit_starts_from_the_better_of_q_and_the_prior():
     ).q  # fmt: skip
     for before in (prior, q):
         first, held = begin(prepared, before, lambda: chunks)
-        elbos = [visit_all(prepared, each, chunks, keep_rows=False).elbo for each in (first, prior)]
+        elbos = [
+            visit_all(prepared, each, chunks, keep_sites=False).elbo for each in (first, prior)
+        ]
         assert elbos[0] >= elbos[1]
         assert all(np.all(np.asarray(sites.precision) >= 0) for sites in held)
         (sites,), (chunk,) = held, chunks
@@ -376,7 +389,7 @@ def test_new_rows_take_over_from_a_posterior_of_others(name):
     prepared, _ = prepare(*theta, 1e-9)
     chunks = list(stream.whole(25))
     none = no_sites(prepared, chunks, n_latent)
-    seen = [visit_all(prepared, first, chunks, keep_rows=False).elbo]
+    seen = [visit_all(prepared, first, chunks, keep_sites=False).elbo]
     climbed = climb(
         prepared, first, lambda: chunks, max_steps=4, tolerance=0.0, slack=1e-10, rate=0.25,
         held=none, on_step=lambda elbo, q: seen.append(elbo),

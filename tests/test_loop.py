@@ -10,6 +10,7 @@ import pytest
 from gpclf.data import ArrayStream
 from gpclf.inference import FitError, fit, make_plan
 from gpclf.inference.hyper import Theta
+from gpclf.inference.loop import _rounds
 from gpclf.inference.stochastic import FIRST_RATE, natural_rate, settled
 from problems import POINTS, ROWS, problem
 
@@ -83,6 +84,21 @@ def test_more_rows_are_learnt_from_where_there_are_many_or_the_points_have_many_
     assert rows(200, 10, n_rows=320_000) == 20_000  # a sixteenth
     assert rows(200, 10, n_rows=10**7) == 32_768
     assert rows(200, 10, places=16) == 4096
+
+
+@pytest.mark.parametrize("evaluations", [1, 6, 12, 13, 60])
+@pytest.mark.parametrize(("n_rows", "few"), [(3000, None), (10_000, 2048), (10**6, 4096)])
+def test_few_rows_come_first_and_every_evaluation_is_spent(n_rows, few, evaluations):
+    plan = make_plan(
+        n_rows, 1, 200, optimizer="lbfgs", max_epochs=evaluations, batch_size="auto",
+        tolerance=1e-6, dtype=np.dtype(np.float32),
+    )  # fmt: skip
+    rounds = list(_rounds(plan, n_rows, 1))
+    assert sum(count for _, count, _ in rounds) == evaluations
+    on_few = sum(count for rows, count, _ in rounds if rows < plan.learning_rows)
+    assert on_few == (0 if few is None else min(12, evaluations))
+    assert [rows for rows, _, _ in rounds] == sorted(rows for rows, _, _ in rounds)
+    assert rounds[0][0] == (few or plan.learning_rows)
 
 
 def test_between_two_stages_all_rows_are_seen_unless_steps_are_stochastic(monkeypatch):

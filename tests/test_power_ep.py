@@ -332,7 +332,8 @@ def test_a_row_of_weight_two_is_two_rows(rows):
 def test_difficult_data_give_finite_probabilities(case, likelihood):
     X, y = BAD[case]
     y = np.asarray(y) if likelihood == "robust-max" else np.minimum(y, 1)
-    _fitted(X, y, likelihood, n_inducing="auto", max_epochs=4)
+    clf = _fitted(X, y, likelihood, n_inducing="auto", max_epochs=4)
+    np.testing.assert_allclose(clf.predict_proba(X).sum(axis=1), 1.0)
 
 
 def test_errors_of_inputs_and_drawn_classes_get_one_sentence(rows):

@@ -88,7 +88,12 @@ def dual_bound(
             q = Natural(*map(np.add, q, rest))
         own = iter(sites)
         here = visit_all(
-            prepared, q, chunks, keep_rows=True, see=lambda p, m, chunk: see(p, m, chunk, next(own))
+            prepared,
+            q,
+            chunks,
+            keep_sites=True,
+            keep_features=True,
+            see=lambda p, m, chunk: see(p, m, chunk, next(own)),
         )
     else:
         q, here, chunks = known

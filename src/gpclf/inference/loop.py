@@ -137,6 +137,7 @@ def _by_lbfgs(
             rate=rate,
             held=held,
             here=None if better is None else better.here,
+            keep_features=True,
             on_step=lambda elbo, q, t=theta, n=total, s=share: log.note(
                 "posterior", elbo / n, s, t, q
             ),

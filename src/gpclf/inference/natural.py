@@ -1,6 +1,7 @@
 """The natural engine: closed-form steps on (h, Λ), full-batch or stochastic."""
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import NamedTuple
 
 import equinox as eqx
@@ -59,8 +60,8 @@ class Visited(NamedTuple):
     elbo: float  # NaN where q is no Gaussian or a site no number; nothing else is then known
     m: Moments  # of q
     sums: Survey | None = None
-    sites: list[Sites] | None = None  # chunk by chunk, where rows were asked for
-    by_features: list[Features] | None = None  # likewise, for the gradient of the dual bound
+    sites: list[Sites] | None = None  # chunk by chunk, where they were asked for
+    by_features: list[Features] | None = None  # likewise: M numbers a row, so never of all rows
 
     def target(self) -> Natural | None:
         """Where a full step to the sites goes."""
@@ -72,7 +73,8 @@ def visit_all(
     q: Natural,
     chunks: Iterable[Chunk],
     *,
-    keep_rows: bool,
+    keep_sites: bool,
+    keep_features: bool = False,
     see: See = survey,
 ) -> Visited:
     """The ELBO at q, its gradients, and the sites of every row."""
@@ -84,16 +86,17 @@ def visit_all(
 
     def look(chunk: Chunk) -> Survey:
         seen = see(prepared, m, chunk)
-        if keep_rows:
+        if keep_sites:
             sites.append(Sites(*map(np.asarray, seen.sites)))
+        if keep_features:
             by_features.append(seen.by_features)
         return seen.sums()
 
     sums = reduce(look, chunks)
     if sums.not_finite:
         return Visited(np.nan, m)
-    elbo = float(sums.bound) - kl
-    return Visited(elbo, m, sums, sites, by_features) if keep_rows else Visited(elbo, m, sums)
+    kept = sites if keep_sites else None, by_features if keep_features else None
+    return Visited(float(sums.bound) - kl, m, sums, *kept)
 
 
 class Climbed(NamedTuple):
@@ -134,7 +137,7 @@ def _definite_target(
 ) -> tuple[Natural, list[Sites]]:
     """Where a full step to the sites seen `here` goes, once they are definite."""
     if here.sites is None:
-        here = visit_all(prepared, q, chunks(), keep_rows=True)
+        here = visit_all(prepared, q, chunks(), keep_sites=True)
     whole = here.target()
     assert here.sites is not None
     assert whole is not None
@@ -181,13 +184,13 @@ def begin(
             easily, prior, chunks, max_steps=EASY_STEPS, tolerance=0.0, slack=0.0, held=none
         )
         q, easy = found.q, found.held
-    here = visit_all(prepared, q, chunks(), keep_rows=True)
-    best, highest = (prior, none), visit_all(prepared, prior, chunks(), keep_rows=False).elbo
+    here = visit_all(prepared, q, chunks(), keep_sites=True)
+    best, highest = (prior, none), visit_all(prepared, prior, chunks(), keep_sites=False).elbo
     if easy is not None and here.elbo > highest:  # a NaN is never higher
         best, highest = (q, easy), here.elbo
     if here.sums is not None:
         ahead = _definite_target(prepared, q, here, chunks)
-        if visit_all(prepared, ahead[0], chunks(), keep_rows=False).elbo > highest:
+        if visit_all(prepared, ahead[0], chunks(), keep_sites=False).elbo > highest:
             best = ahead
     return best
 
@@ -224,6 +227,7 @@ def climb(
     rate: float = 1.0,
     held: list[Sites] | None = None,
     here: Visited | None = None,
+    keep_features: bool = False,
     on_step: Callable[[float, Natural], None] = lambda elbo, q: None,
 ) -> Climbed:
     """Full-batch steps along the line to the sites; the ELBO does not fall by more than `slack`.
@@ -237,10 +241,12 @@ def climb(
     Given the sites `held` that make up q, a mixture of old and new ones goes along with every step,
     so that they still do. From sites that say nothing, they make up q but for what is `left` of
     the first one. Rows that were seen under q, with sites if these are held, come as `here`.
+    With `keep_features` the last visit has the gradients by features, too.
     """
-    keep, left = held is not None, 1.0
+    look = partial(visit_all, prepared, keep_sites=held is not None, keep_features=keep_features)
+    left = 1.0
     if here is None:
-        here = visit_all(prepared, q, chunks(), keep_rows=keep)
+        here = look(q, chunks())
     for _ in range(max_steps):
         target, fresh = here.target(), here.sites
         if target is None:
@@ -251,7 +257,7 @@ def climb(
         first = slope(q, here.m, target)
         while True:
             candidate = q.towards(target, rate)
-            there = visit_all(prepared, candidate, chunks(), keep_rows=keep)
+            there = look(candidate, chunks())
             best = peak(first, there.elbo - here.elbo, rate)
             if np.isfinite(there.elbo) and not there.elbo < here.elbo - slack:
                 break

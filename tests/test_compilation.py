@@ -14,25 +14,28 @@ from gpclf import GPClassifier, compilation
 
 # One fit in a new process; prints the programs it found on disk, and the settings afterwards.
 FIT = """
-import gc, jax, numpy as np, gpclf
+import gc, sys
+collects = "collecting" in sys.argv
+gc.enable() if collects else gc.disable()
+import jax, numpy as np, gpclf
 hits = []
 jax.monitoring.register_event_listener(
     lambda event, **_: hits.append(event) if event.endswith("cache_hits") else None)
-before = (gc.get_freeze_count(), jax.config.jax_compilation_cache_dir,
+before = (collects, gc.get_freeze_count(), jax.config.jax_compilation_cache_dir,
           jax.config.jax_persistent_cache_min_compile_time_secs)
 clf = gpclf.GPClassifier(n_inducing=4, max_epochs=2, random_state=0)  # the same shapes
 clf.fit(np.eye(8), np.arange(8) % 2)
 jax.jit(lambda x: x @ x + 1)(np.eye(300)).block_until_ready()  # the user's own
-after = (gc.get_freeze_count(), jax.config.jax_compilation_cache_dir,
+after = (gc.isenabled(), gc.get_freeze_count(), jax.config.jax_compilation_cache_dir,
          jax.config.jax_persistent_cache_min_compile_time_secs)
-print(len(hits), before == after, before[1])
+print(len(hits), before == after, before[2])
 """
 
 
-def in_new_process(**environment):
+def in_new_process(collecting=True, **environment):
     kept = {name: value for name, value in os.environ.items() if not name.startswith("JAX_")}
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", FIT],
+        [sys.executable, "-W", "error", "-c", FIT, *["collecting"] * collecting],
         env={**kept, **environment},
         capture_output=True,
         text=True,
@@ -52,7 +55,7 @@ def test_a_second_process_finds_the_programs_of_the_first(tmp_path):
     ours = programs(tmp_path)
     assert "jit__survey" in ours
     assert "jit__lambda" not in ours  # what the user compiles is not ours to keep
-    hits, _ = in_new_process(GPCLF_CACHE=str(tmp_path))
+    hits, _ = in_new_process(collecting=False, GPCLF_CACHE=str(tmp_path))
     assert hits >= len(ours)
 
 

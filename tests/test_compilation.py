@@ -85,6 +85,20 @@ def test_a_program_is_passed_on_whole_or_not_at_all(tmp_path, monkeypatch):
         compilation.folder.cache_clear()
 
 
+def test_nothing_is_passed_on_while_a_thread_compiles(tmp_path):
+    own, done = tmp_path / "process-own", threading.Event()
+    own.mkdir()
+    (own / "program").write_bytes(b"half")
+    thread = compilation.beside(done.wait)
+    compilation._pass_on(own)
+    assert not (tmp_path / "program").exists()
+    done.set()
+    thread.join()
+    compilation._remove(own, os.getpid())  # at the end of the process
+    assert (tmp_path / "program").exists()
+    assert not own.exists()
+
+
 def test_what_crashes_left_behind_goes_after_a_while(tmp_path):
     made = compilation.folder(str(tmp_path)).parent
     old, new = made / "process-old", made / "process-new"

@@ -1,17 +1,23 @@
 """The loop: what a fit does when, and why it stops."""
 
 import itertools
+from contextlib import nullcontext
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from gpclf import GPClassifier
 from gpclf.data import ArrayStream
+from gpclf.gaussian import Natural
 from gpclf.inference import FitError, fit, make_plan
 from gpclf.inference.hyper import Theta
+from gpclf.inference.journal import Journal
 from gpclf.inference.loop import _rounds
 from gpclf.inference.stochastic import FIRST_RATE, natural_rate, settled
+from gpclf.inputs import Latent
 from problems import POINTS, ROWS, problem
 
 
@@ -144,3 +150,57 @@ def test_numbers_that_are_no_numbers_end_in_one_sentence():
     )  # fmt: skip
     with pytest.raises(FitError, match="not a number"):
         fit(*theta, stream, n_latent, plan, np.random.default_rng(0))
+
+
+def waves(rows, n_classes):
+    """Classes by the largest of functions that a Gaussian process could have drawn."""
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-2.5, 2.5, (rows, 2))
+    phases = rng.uniform(0, 2 * np.pi, 200)
+    functions = np.cos(X @ rng.normal(size=(2, 200)) + phases) @ rng.normal(size=(200, n_classes))
+    return X + 0.1 * rng.normal(size=X.shape), functions.argmax(axis=1)
+
+
+@pytest.mark.parametrize(("likelihood", "easier"), [("robust-max", "softmax"), ("step", "logit")])
+def test_a_bound_with_many_optima_learns_no_worse_a_kernel_than_an_easier_one(likelihood, easier):
+    X, y = waves(400, 3 if easier == "softmax" else 2)
+    common = {"n_inducing": 40, "random_state": 0}
+    kernel = GPClassifier(easier, kernel="rbf", **common).fit(X, y).kernel_
+    held = GPClassifier(likelihood, kernel=kernel, optimizer=None, **common).fit(X, y)
+    learned = GPClassifier(likelihood, kernel="rbf", **common).fit(X, y)
+    assert learned.elbo_ > held.elbo_
+    assert {"hyper-parameters", f"{easier}: hyper-parameters"} < set(learned.history_["stage"])
+    assert isinstance(learned.likelihood_, type(held.likelihood_))
+
+
+def test_an_easier_likelihood_leaves_the_size_of_errors_alone():
+    theta, stream, n_latent = problem("RobustMax")
+    inputs = Latent(jnp.log(jnp.array(0.3)), count=4)
+    sizes = {"softmax: hyper-parameters": set(), "hyper-parameters": set()}
+
+    def report(line):
+        if line.stage in sizes:
+            sizes[line.stage].add(float(line.theta.model.inputs.log_std))
+
+    plan = make_plan(
+        ROWS, n_latent, POINTS, optimizer="lbfgs", max_epochs=24, batch_size="auto",
+        tolerance=1e-9, dtype=np.dtype(np.float64), places=4,
+    )  # fmt: skip
+    model = replace(theta.model, inputs=inputs)
+    fit(model, theta.Z, stream, n_latent, plan, np.random.default_rng(0), report=report)
+    assert sizes["softmax: hyper-parameters"] == {float(inputs.log_std)}
+    assert len(sizes["hyper-parameters"]) > 1
+
+
+def test_a_preface_is_part_of_the_work_and_is_not_judged():
+    theta, _, n_latent = problem("RobustMax")
+    q, scored, told = Natural.standard(n_latent, POINTS), [], []
+    log = Journal(lambda line: told.append(line), 0.0, lambda line: scored.append(line) or 0.0)
+    for scope in (log.preface("before", 0.25), nullcontext()):
+        with scope:
+            for share in (0.0, 0.5, 1.0):
+                log.note("stage", 0.0, share, theta, q)
+                log.score(theta, q)
+    assert [line.share for line in told] == [0.0, 0.125, 0.25, 0.25, 0.625, 1.0]
+    assert [line.stage for line in told] == ["before: stage"] * 3 + ["stage"] * 3
+    assert [line.stage for line in scored] == ["stage"] * 3

@@ -14,7 +14,7 @@ from gpclf.gaussian import Natural, moments
 from gpclf.inference.hyper import dual_bound
 from gpclf.inference.natural import climb, less_prior
 from gpclf.inference.sites import survey, visit
-from gpclf.inputs import Amortised, Augmented, Exact, FirstOrder, Latent, Network
+from gpclf.inputs import Amortised, Augmented, Exact, FirstOrder, Latent, Network, auto_places
 from gpclf.inputs.noise import scattered
 from gpclf.kernels import RBF, Polynomial
 from gpclf.model import one_per_function, prepare
@@ -255,6 +255,17 @@ def test_more_noise_never_sharpens_a_probability_near_a_boundary(kind):
         last = sharpness
 
 
+def test_rows_have_as_many_places_as_there_is_time_for():
+    places = [auto_places(rows) for rows in (1, 512, 513, 1024, 1025, 10**7)]
+    assert places == [64, 64, 32, 32, 16, 16]
+
+
+@pytest.mark.filterwarnings("error")
+def test_any_number_of_places_will_do():
+    for count in (1, 2, 3, 16, 20, 33):
+        assert normal_nodes(count, 3).shape == (count, 3)
+
+
 def test_a_kind_may_be_an_object_with_options(tmp_path):
     X, y = overlapping()
     parameters = {"input_noise": Amortised(count=1, hidden=5), **QUICK}
@@ -264,7 +275,7 @@ def test_a_kind_may_be_an_object_with_options(tmp_path):
     assert inputs.network.first.shape == (5, 3)
     fitted.save(tmp_path / "model")
     assert GPClassifier.load(tmp_path / "model").input_noise.hidden == 5
-    named, made = (GPClassifier(input_noise=k, **QUICK) for k in ("latent", Latent(count=16)))
+    named, made = (GPClassifier(input_noise=k, **QUICK) for k in ("latent", Latent(count=64)))
     a, b = (each.fit(X, y, X_std=0.2).predict_proba(X) for each in (named, made))
     np.testing.assert_array_equal(a, b)
     with pytest.raises(ValueError, match="count must be a whole number of at least 1"):

@@ -6,7 +6,8 @@ and left as it is where the user has one. The folder is named by the environment
 code, trusted when it is read: the folder is the user's alone, with a part for each kind of
 processor. JAX writes a program bit by bit where it reads it, and another process that came upon
 half of one would warn. So each process has a folder of its own inside, with links to what was
-there, and passes on what is new at the end of a call, whole.
+there, and passes on what is new at the end of a call, whole; or of a later one, or its own, where
+a thread still compiles.
 
 In the first call of a process the objects that were there before are set aside: tracing makes so
 many new ones that Python would look through all of them for garbage, a tenth of a second with
@@ -63,6 +64,7 @@ _set_aside = False  # the objects of before, by us
 _before: dict[str, object] = {}
 _ours = Path()  # where JAX keeps programs now
 _passed_on = 0  # when our folder had last changed, then
+_threads: list[threading.Thread] = []  # that compile beside other work
 _jitted: list[Any] = []
 _notes: list[dict] = []  # on which programs there are
 
@@ -165,12 +167,25 @@ def folder(named: str | None) -> Path | None:
 
 def _remove(own: Path, process: int) -> None:
     if os.getpid() == process:  # and not a copy of it
+        _pass_on(own)
         shutil.rmtree(own, ignore_errors=True)
+
+
+def beside(work: Callable[[], None]) -> threading.Thread:
+    """A thread that compiles, with its programs passed on when it is done."""
+    thread = threading.Thread(target=work)
+    with _lock:
+        _threads[:] = [other for other in _threads if other.is_alive()]
+        _threads.append(thread)
+        thread.start()
+    return thread
 
 
 def _pass_on(own: Path) -> None:
     """Give other processes what this one compiled, if there is anything new."""
     global _passed_on
+    if any(thread.is_alive() for thread in _threads):
+        return  # one of its programs may be half written
     try:
         if own.is_dir() and (changed := own.stat().st_mtime_ns) != _passed_on:
             _passed_on = changed

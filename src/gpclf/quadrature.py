@@ -61,7 +61,8 @@ def normal_nodes(count: int, dimensions: int) -> Float[np.ndarray, "S D"]:
     if dimensions == 1:
         places = (np.arange(count)[:, None] + 0.5) / count
     else:
-        places = qmc.Sobol(dimensions, rng=np.random.default_rng(0)).random(count)
+        sobol = qmc.Sobol(dimensions, rng=np.random.default_rng(0))
+        places = sobol.random_base2((count - 1).bit_length())[:count]
     nodes = ndtri(places)
     nodes -= nodes.mean(axis=0)
     return nodes / np.sqrt(np.mean(nodes**2, axis=0))

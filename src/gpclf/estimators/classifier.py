@@ -292,7 +292,7 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
         names = getattr(self, "feature_names_in_", None)
         exact = mask_of(self.noisy_features, len(columns.counts), names)
         inputs = inputs_for(
-            self.input_noise, self.input_noise_std, std, exact, scaling, len(classes)
+            self.input_noise, self.input_noise_std, std, exact, scaling, len(classes), len(X)
         )
         engine = engine_for(self.get_params(deep=False), likelihood, inputs, weight)
         redraw = self.input_noise == RESAMPLE

@@ -8,7 +8,17 @@ import numpy as np
 from gpclf.data import Columns, Scaling
 from gpclf.data.columns import name_of
 from gpclf.data.scaling import widths
-from gpclf.inputs import Amortised, Augmented, Exact, FirstOrder, Inputs, Latent, Network, Noisy
+from gpclf.inputs import (
+    Amortised,
+    Augmented,
+    Exact,
+    FirstOrder,
+    Inputs,
+    Latent,
+    Network,
+    Noisy,
+    auto_places,
+)
 from gpclf.inputs.noise import FIRST_STD
 
 KINDS: dict[str, type[Noisy]] = {
@@ -65,6 +75,7 @@ def inputs_for(
     exact: Any,
     scaling: Scaling,
     n_classes: int,
+    n_rows: int,
 ) -> Inputs:
     """The kind of input that the parameters ask for, by its name or as an object with options.
 
@@ -76,7 +87,10 @@ def inputs_for(
         if std is None or size is not None:
             raise ValueError('input_noise="resample" needs X_std, and cannot learn it.')
         return Exact()
-    chosen = kind if isinstance(kind, Noisy) else KINDS["latent" if kind is None else kind]()
+    if kind in (None, "latent"):
+        chosen = Latent(count=auto_places(n_rows))
+    else:
+        chosen = kind if isinstance(kind, Noisy) else KINDS[kind]()
     if size is None:
         if std is None:
             raise ValueError(

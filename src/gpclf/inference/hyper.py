@@ -7,7 +7,6 @@ and its gradient exactly, about 4C + 5 products of size N·M².
 *Adam* beside stochastic natural steps, q(v) held in whitened coordinates.
 """
 
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -16,7 +15,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float
 
-from gpclf.compilation import PLAIN, forgotten_with_programs, program
+from gpclf.compilation import PLAIN, beside, forgotten_with_programs, program
 from gpclf.data import Chunk, reduce
 from gpclf.gaussian import Moments, Natural, elbo_pullback, moments
 from gpclf.inference.lbfgs import Memory, descend
@@ -144,9 +143,7 @@ class Programs:
             log_prior(prepared.model)
 
         works = (see, place, follow)
-        self._threads = [threading.Thread(target=double_precision(work)) for work in works]
-        for thread in self._threads:
-            thread.start()
+        self._threads = [beside(double_precision(work)) for work in works]
 
     def wait_for_steps(self) -> None:
         """Until those of steps on q are there."""
@@ -207,6 +204,7 @@ def improve(
     evaluations: int,
     jitter: float,
     move_points: bool,
+    move_inputs: bool = True,
     on_evaluation: Callable[[float, Theta, Natural], None],
     rest: Natural | None = None,
     bound: Bound = dual_bound,
@@ -215,12 +213,15 @@ def improve(
     """The best θ by dual bound and prior, what is there, and their sum; so many evaluations.
 
     Nothing is there where none of them was a number. An engine may bring another `bound`. What is
-    `known` of the first θ is not computed again.
+    `known` of the first θ is not computed again. Inputs and points that do not move stay.
     """
     leaves, structure = jax.tree.flatten(theta)
     first = flat(leaves)
-    reach = np.full_like(first, LOG_REACH)
-    reach[-theta.Z.size :] = np.inf if move_points else 0.0
+    by_model = jax.tree.map(lambda leaf: np.full(leaf.shape, LOG_REACH), theta.model)
+    if not move_inputs:
+        by_model = replace(by_model, inputs=jax.tree.map(np.zeros_like, by_model.inputs))
+    by_points = np.full(theta.Z.shape, np.inf if move_points else 0.0)
+    reach = flat(jax.tree.leaves(Theta(by_model, by_points)))
     rows = float(sum(np.asarray(chunk.weight).sum() for chunk in chunks))
     best: list = [-np.inf, theta, None]
     beforehand = [] if known is None else [known]

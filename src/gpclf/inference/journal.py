@@ -1,7 +1,8 @@
 """The history of a fit, its clock, whether it should end early, and how it fails."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
 import jax
@@ -54,15 +55,29 @@ class Journal:
         self.away = 0.0
         self.lines: list[Progress] = []
         self.enough = False
+        self._named, self._done, self._span = "", 0.0, 1.0
         self._best: tuple[Theta, Any] | None = None
         self._lowest, self._in_vain = np.inf, 0
 
     def note(self, stage: str, elbo: float, share: float, theta: Theta, q: Gaussian) -> None:
         now = time.perf_counter()
+        stage, share = self._named + stage, self._done + self._span * share
         line = Progress(stage, now - self.began - self.away, elbo, share, theta, q)
         self.lines.append(line._replace(theta=None, q=None))  # type: ignore[arg-type]
         self.enough |= bool(self.report(line))
         self.away += time.perf_counter() - now
+
+    @contextmanager
+    def preface(self, name: str, share: float) -> Iterator[None]:
+        """A scope whose lines have another name before theirs, for so much of the work.
+
+        They are of another likelihood, so the judge does not look.
+        """
+        judge, self.judge = self.judge, None
+        self._named, self._span = f"{name}: ", share
+        yield
+        self.judge, self._named = judge, ""
+        self._done, self._span = share, 1.0 - share
 
     def score(self, theta: Theta, q: Gaussian) -> None:
         """Have the judge look, if there is one; its time counts."""

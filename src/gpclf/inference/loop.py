@@ -3,6 +3,7 @@
 import itertools
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import jax
@@ -51,6 +52,7 @@ MANY_FUNCTIONS = 10  # above which one round sees the fewest rows: dear, and a c
 STEPS = 3  # on q, for each refresh
 LAST_STEPS = 6  # on q, for all rows of the hyper-parameters where few had gone before
 LOOK_STEPS = 4  # on q, where all rows are seen between two stages, or some of many halfway
+EASY_SHARE = 0.4  # of the work, under an easier likelihood
 SOME_STEPS = 15  # on q, for the rows that are seen before many
 
 
@@ -164,6 +166,7 @@ def _by_lbfgs(
             evaluations=evaluations,
             jitter=plan.jitter,
             move_points=plan.move_points,
+            move_inputs=plan.move_inputs,
             rest=rest,
             known=known,
             on_evaluation=lambda elbo, theta, q, n=total, c=count: log.note(
@@ -190,6 +193,37 @@ def _by_lbfgs(
             stopped = ENOUGH
             break
     return *log.best(theta, q), stopped
+
+
+def _easier(model: Model, n_latent: int, plan: Plan) -> tuple[Model, Plan]:
+    """A model whose bound has fewer optima, and a plan for it; itself where it has but one."""
+    easier = model.likelihood.easier(n_latent)
+    if easier is model.likelihood:
+        return model, plan
+    half = plan.evaluations // 2
+    return replace(model, likelihood=easier), plan._replace(evaluations=half, move_inputs=False)
+
+
+def _easily(
+    theta: Theta,
+    q: Natural,
+    stream: ArrayStream,
+    plan: Plan,
+    rng: np.random.Generator,
+    log: Journal,
+) -> Theta:
+    """A first θ by half as many evaluations under an easier likelihood, where there is one.
+
+    A bound that is flat far from the boundary has many optima: θ would stay at the q that it began
+    with. The size of the inputs' errors is left alone, which an easier likelihood takes for noise
+    of its own.
+    """
+    easy, first = _easier(theta.model, len(q.linear), plan)
+    if easy is theta.model:
+        return theta
+    with log.preface(type(easy.likelihood).__name__.lower(), EASY_SHARE):
+        found, _, _ = _by_lbfgs(theta._replace(model=easy), q, stream, first, rng, log)
+    return found._replace(model=replace(theta.model, kernel=found.model.kernel))
 
 
 def _over(
@@ -237,6 +271,7 @@ def compile_ahead(
 ) -> None:
     """Begin to compile the programs of a fit whose inducing points are not known yet."""
     if plan.optimizer == "lbfgs" and plan.inference in ("natural", "decoupled"):
+        model, plan = _easier(model, n_latent, plan)
         own, rows = () if model.shared else (n_latent,), stream.blank(plan.chunk_rows)
         Z = np.zeros((*own, n_inducing, rows.X.shape[1]))
         whitening = Whitening(np.zeros((*own, n_inducing, n_inducing)), Z[..., 0])
@@ -307,6 +342,8 @@ def _run_natural(
     """
     stopped = "fixed"
     if plan.optimizer == "lbfgs":
+        if not known:
+            theta = _easily(theta, q, stream, plan, rng, log)
         theta, q, stopped = _by_lbfgs(theta, q, stream, plan, rng, log)
     behind = min(plan.learning_rows, stream.n_rows) if plan.optimizer == "lbfgs" else 0
     if plan.full_batch:

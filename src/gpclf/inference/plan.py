@@ -34,6 +34,7 @@ class Plan(NamedTuple):
     jitter: float
     move_points: bool  # Z is learned with the kernel; not for the full process, where Z is X
     dtype: np.dtype
+    move_inputs: bool = True  # what the inputs learn goes along
     inference: str = "natural"  # the engine
     mean_points: int = 0  # more of them for the mean alone, of the decoupled engine
     alpha: float = 1.0  # of power-EP
@@ -60,14 +61,15 @@ def make_plan(
 ) -> Plan:
     """The stated rules behind "auto".
 
-    Hyper-parameters: L-BFGS on the dual bound of at most 8,192 rows, 60 evaluations; they
-    stand for all rows, by their weights. Half as many rows as Z has numbers, if that is more, up to
-    20,480, or a sixteenth of all rows, up to 32,768: else Z and kernel fit the rows that are seen
-    and not the others. Half of that where rows have several places each. The posterior: full-batch
-    steps on all rows, two where these are many; a pass of steps on batches takes as long and
-    forgets most rows. With classes drawn for each step no part of a fit should need them all: Adam
-    beside stochastic steps. The gradient engine: L-BFGS-B on all rows, up to 5,000 of them and
-    2²¹ numbers of q, if no batch is asked for; else Adam.
+    Hyper-parameters: L-BFGS on the dual bound of at most 8,192 rows, 60 evaluations, before them
+    half as many where a likelihood has an easier one; rows stand for all, by their weights. Half as
+    many rows as Z has numbers, if that is more, up to 20,480, or a sixteenth of all rows, up to
+    32,768: else Z and kernel fit the rows that are seen and not the others. Half of that where rows
+    have several places each. The posterior: full-batch steps on all rows, two where these are many;
+    a pass of steps on batches takes as long and forgets most rows. With classes drawn for each step
+    no part of a fit should need them all: Adam beside stochastic steps. The gradient engine:
+    L-BFGS-B on all rows, up to 5,000 of them and 2²¹ numbers of q, if no batch is asked for; else
+    Adam.
     """
     automatic = "lbfgs" if drawn_classes is None else "adam"
     if inference == "gradient":

@@ -4,7 +4,7 @@ from gpclf.inputs.amortised import Amortised, Network
 from gpclf.inputs.base import Features, Inputs, Nodes, Whitening
 from gpclf.inputs.exact import Exact
 from gpclf.inputs.first_order import FirstOrder
-from gpclf.inputs.latent import Augmented, Latent
+from gpclf.inputs.latent import Augmented, Latent, auto_places
 from gpclf.inputs.noise import Noisy
 
 __all__ = [
@@ -19,4 +19,5 @@ __all__ = [
     "Nodes",
     "Noisy",
     "Whitening",
+    "auto_places",
 ]

@@ -11,7 +11,13 @@ from jaxtyping import Array, Float
 from gpclf.inputs.base import Errors, Nodes, Rows
 from gpclf.inputs.noise import Noisy, scattered
 
-PLACES = 16
+PLACES, MOST_PLACES = 16, 64
+IN_ALL = 2**15  # places of all rows that are not too many
+
+
+def auto_places(n_rows: int) -> int:
+    """As many as there is time for, a power of 2: few places miss what is rare, or overrate it."""
+    return int(min(max(2 ** int(math.log2(max(IN_ALL / n_rows, 1))), PLACES), MOST_PLACES))
 
 
 class Latent(Noisy):

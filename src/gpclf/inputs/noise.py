@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 from gpclf.inputs.base import Errors, Inputs, Rows
 from gpclf.quadrature import normal_nodes
 
-FIRST_STD = 0.3  # of a learned error, in units of the standardised inputs
+FIRST_STD = 0.25  # of a learned error, in units of the standardised inputs
 
 
 class Noisy(Inputs):

@@ -161,15 +161,14 @@ def waves(rows, n_classes):
     return X + 0.1 * rng.normal(size=X.shape), functions.argmax(axis=1)
 
 
-@pytest.mark.parametrize(("likelihood", "easier"), [("robust-max", "softmax"), ("step", "logit")])
-def test_a_bound_with_many_optima_learns_no_worse_a_kernel_than_an_easier_one(likelihood, easier):
-    X, y = waves(400, 3 if easier == "softmax" else 2)
+def test_a_bound_with_many_optima_learns_no_worse_a_kernel_than_an_easier_one():
+    X, y = waves(400, 3)
     common = {"n_inducing": 40, "random_state": 0}
-    kernel = GPClassifier(easier, kernel="rbf", **common).fit(X, y).kernel_
-    held = GPClassifier(likelihood, kernel=kernel, optimizer=None, **common).fit(X, y)
-    learned = GPClassifier(likelihood, kernel="rbf", **common).fit(X, y)
+    kernel = GPClassifier("softmax", kernel="rbf", **common).fit(X, y).kernel_
+    held = GPClassifier("robust-max", kernel=kernel, optimizer=None, **common).fit(X, y)
+    learned = GPClassifier("robust-max", kernel="rbf", **common).fit(X, y)
     assert learned.elbo_ > held.elbo_
-    assert {"hyper-parameters", f"{easier}: hyper-parameters"} < set(learned.history_["stage"])
+    assert {"hyper-parameters", "softmax: hyper-parameters"} < set(learned.history_["stage"])
     assert isinstance(learned.likelihood_, type(held.likelihood_))
 
 

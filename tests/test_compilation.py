@@ -18,6 +18,7 @@ import gc, sys
 collects = "collecting" in sys.argv
 gc.enable() if collects else gc.disable()
 import jax, numpy as np, gpclf
+assert collects or gc.get_count()[0] < 700, "imports left garbage to look for"
 hits = []
 jax.monitoring.register_event_listener(
     lambda event, **_: hits.append(event) if event.endswith("cache_hits") else None)

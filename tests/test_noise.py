@@ -234,8 +234,8 @@ QUICK = {"kernel": "rbf", "n_inducing": 12, "max_epochs": 12, "random_state": 0}
 @EVERY_KIND
 def test_the_classifier_without_errors_is_the_plain_one(kind):
     X, y = overlapping()
-    plain = GPClassifier(**QUICK).fit(X, y)
-    noisy = GPClassifier(input_noise=kind, **QUICK).fit(X, y, X_std=0)
+    plain = GPClassifier(**QUICK).fit(X, y)  # its rows are few, their places are not
+    noisy = GPClassifier(input_noise=kind, precision="double", **QUICK).fit(X, y, X_std=0)
     grid = np.linspace(-3, 3, 50)[:, None]
     np.testing.assert_allclose(noisy.predict_proba(grid), plain.predict_proba(grid), atol=1e-5)
 
@@ -261,6 +261,18 @@ def test_rows_have_as_many_places_as_there_is_time_for():
 
 
 @pytest.mark.filterwarnings("error")
+def test_many_places_are_as_many_rows_and_rounding_does_not_matter():
+    X, y = overlapping(40)
+    fitted = [
+        GPClassifier(input_noise=Latent(count=count), precision=precision, **QUICK)
+        .fit(X, y, X_std=0.3)
+        for count, precision in ((16, "auto"), (64, "auto"), (64, "double"))
+    ]  # fmt: skip
+    assert [clf.posterior_.row_dtype for clf in fitted] == ["float64", "float32", "float64"]
+    single, double = (clf.predict_proba(X) for clf in fitted[1:])
+    np.testing.assert_allclose(single, double, atol=1e-3)
+
+
 def test_any_number_of_places_will_do():
     for count in (1, 2, 3, 16, 20, 33):
         assert normal_nodes(count, 3).shape == (count, 3)

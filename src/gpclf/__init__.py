@@ -9,6 +9,9 @@ try:
     from gpclf.estimators import GPClassifier
     from gpclf.posterior import Posterior
 finally:
+    if gc.get_freeze_count() == 0:  # else what the user set aside would come back
+        gc.freeze()
+        gc.unfreeze()  # all as old as objects can be: none is looked through at the next chance
     if _collects:
         gc.enable()
 

@@ -33,9 +33,12 @@ def double_precision(function: Callable[P, R]) -> Callable[P, R]:
     return scoped
 
 
-def row_dtype(precision: Precision, n_rows: int) -> np.dtype:
-    """The type of the numbers in work that grows with the rows; "auto": double for few of them."""
-    double = precision == "double" or (precision == "auto" and n_rows <= FEW_ROWS)
+def row_dtype(precision: Precision, n_places: int) -> np.dtype:
+    """The type of the numbers in work that grows with the rows; "auto": double for few of them.
+
+    A row whose input has an error has several places.
+    """
+    double = precision == "double" or (precision == "auto" and n_places <= FEW_ROWS)
     return np.dtype(np.float64 if double else np.float32)
 
 

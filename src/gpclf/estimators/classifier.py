@@ -279,7 +279,6 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
         check_full(self.n_inducing, len(X))
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         likelihood = likelihood_from(self.likelihood, len(classes))
-        dtype = row_dtype(self.precision, len(X))
         n_latent = likelihood.n_latent(len(classes))
         apart = None
         if self.early_stopping:
@@ -296,6 +295,7 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
         )
         engine = engine_for(self.get_params(deep=False), likelihood, inputs, weight)
         redraw = self.input_noise == RESAMPLE
+        dtype = row_dtype(self.precision, len(X) * inputs.places)
         stream = ArrayStream(X, index, weight, scaling, dtype, std, redraw)
         drawn = drawn_classes(self.class_subset, likelihood, len(classes), self.share_kernel)
 

@@ -6,6 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.base import clone
 
 import cases
@@ -209,6 +211,25 @@ def test_a_law_of_its_own_for_each_row_is_never_worse_than_the_errors():
     q /= q.sum(axis=1, keepdims=True)
     best = np.sum(q * (bounds.reshape(-1, 4) - np.log(4 * q)), axis=1)
     np.testing.assert_allclose(free, best, rtol=1e-12)
+
+
+@given(
+    seed=st.integers(0, 2**31),
+    shift=st.lists(st.floats(-6, 6), min_size=3, max_size=3),
+    log_variance=st.lists(st.floats(-3, 6), min_size=3, max_size=3),
+    std=st.sampled_from([0.0, 0.1, 3.0]),
+)
+def test_no_network_makes_a_row_more_likely_than_its_best_place(seed, shift, log_variance, std):
+    rng = np.random.default_rng(seed)
+    network = replace(Network.start(3, 2), last_bias=np.array([*shift, *log_variance]))
+    X, bounds = rng.normal(size=(5, 3)), -rng.exponential(size=(5, 8))
+    inputs = Amortised(count=8, network=network)
+    nodes = inputs.nodes(jnp.asarray(X), jnp.full((1, 3), std), jnp.arange(5) % 2)
+    joined = inputs.joined(jnp.asarray(bounds.ravel()), nodes.log_weight)
+    assert np.all(np.asarray(joined) <= bounds.max(axis=1) + 1e-12)
+    if std == 0.0:
+        plain = np.log(np.mean(np.exp(bounds), axis=1))
+        np.testing.assert_allclose(joined, plain, rtol=1e-12)
 
 
 @pytest.mark.parametrize("dimensions", [1, 2, 7])

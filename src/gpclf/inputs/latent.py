@@ -46,10 +46,15 @@ class Latent(Noisy):
     def joined(
         self, bounds: Float[Array, "R"], log_weight: Float[Array, "R"] | None
     ) -> Float[Array, "B"]:
-        """log E exp ℓ."""
-        weighed = bounds if log_weight is None else bounds + log_weight
-        rows = weighed.reshape(-1, self.count)
-        return jax.nn.logsumexp(rows, axis=1) - math.log(self.count)
+        """log E exp ℓ; weights that add up to more than all of the error's law are overrated."""
+        count = math.log(self.count)
+        if log_weight is None:
+            return jax.nn.logsumexp(bounds.reshape(-1, self.count), axis=1) - count
+        rows, weights = (
+            jax.nn.logsumexp(each.reshape(-1, self.count), axis=1)
+            for each in (bounds + log_weight, log_weight)
+        )
+        return rows - jnp.maximum(weights, count)
 
 
 class Augmented(Latent):

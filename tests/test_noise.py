@@ -119,8 +119,8 @@ def test_the_extra_variance_is_that_of_a_finite_difference(kernel, points):
         slope = (mean(X + move) - mean(X - move)) / (2 * step)
         numeric = numeric + (slope * np.asarray(std)[:, d : d + 1]) ** 2
     features = prepared.features(X)
-    for given in (std, std[:1]):  # the same for all rows
-        np.testing.assert_allclose(prepared.extra(features, m, X, given), numeric, rtol=1e-6)
+    for errors in (std, std[:1]):  # the same for all rows
+        np.testing.assert_allclose(prepared.extra(features, m, X, errors), numeric, rtol=1e-6)
 
 
 @EVERY_FORM
@@ -277,8 +277,8 @@ def test_more_noise_never_sharpens_a_probability_near_a_boundary(kind):
 
 
 def test_rows_have_as_many_places_as_there_is_time_for():
-    places = [auto_places(rows) for rows in (1, 512, 513, 1024, 1025, 10**7)]
-    assert places == [64, 64, 32, 32, 16, 16]
+    places = [auto_places(rows) for rows in (1, 512, 513, 1024, 1025, 2048, 2049, 10**7)]
+    assert places == [128, 128, 64, 64, 32, 32, 16, 16]
 
 
 @pytest.mark.filterwarnings("error")

@@ -27,8 +27,8 @@ LENGTHS = (32, 512, 2048)  # of chunks: the shortest that holds all rows, or the
 DRAWS = 1024  # of several functions at once, by a Sobol sequence: always the same ones
 ROWS_AT_ONCE = 64  # whose draws fit in the cache
 AHEAD = 2  # chunks that are computed while an earlier one is copied
-PLACES = 64  # about a row whose inputs have errors
-LENGTHS_SCATTERED = (8, 128)  # with so many places for each row
+PLACES = 256  # about a row whose inputs have errors
+LENGTHS_SCATTERED = (4, 32)  # with so many places for each row
 BLOCKS = 8  # of columns of a triangular matrix: 9/16 of the products are left
 NARROWEST = 100  # columns of all functions together, below which a product is slow
 

@@ -87,8 +87,9 @@ def inputs_for(
         if std is None or size is not None:
             raise ValueError('input_noise="resample" needs X_std, and cannot learn it.')
         return Exact()
-    if kind in (None, "latent"):
-        chosen = Latent(count=auto_places(n_rows))
+    if kind in (None, "latent", "amortised"):
+        named = Amortised if kind == "amortised" else Latent
+        chosen = named(count=auto_places(n_rows))
     else:
         chosen = kind if isinstance(kind, Noisy) else KINDS[kind]()
     if size is None:

@@ -11,8 +11,8 @@ from jaxtyping import Array, Float
 from gpclf.inputs.base import Errors, Nodes, Rows
 from gpclf.inputs.noise import Noisy, scattered
 
-PLACES, MOST_PLACES = 16, 64
-IN_ALL = 2**15  # places of all rows that are not too many
+PLACES, MOST_PLACES = 16, 128
+IN_ALL = 2**16  # places of all rows that are not too many
 
 
 def auto_places(n_rows: int) -> int:

@@ -12,14 +12,16 @@ from sklearn.base import clone
 
 import cases
 from gpclf import GPClassifier
+from gpclf.data import ArrayStream
 from gpclf.gaussian import Natural, moments
 from gpclf.inference.hyper import dual_bound
-from gpclf.inference.natural import climb, less_prior
+from gpclf.inference.natural import climb, less_prior, visit_all
 from gpclf.inference.sites import survey, visit
 from gpclf.inputs import Amortised, Augmented, Exact, FirstOrder, Latent, Network, auto_places
 from gpclf.inputs.noise import scattered
 from gpclf.kernels import RBF, Polynomial
 from gpclf.model import one_per_function, prepare
+from gpclf.posterior import thawed
 from gpclf.precision import cast
 from gpclf.quadrature import normal_nodes
 from problems import problem
@@ -230,6 +232,29 @@ def test_no_network_makes_a_row_more_likely_than_its_best_place(seed, shift, log
     if std == 0.0:
         plain = np.log(np.mean(np.exp(bounds), axis=1))
         np.testing.assert_allclose(joined, plain, rtol=1e-12)
+
+
+def test_a_network_does_not_learn_by_heart_where_the_places_are():
+    rng = np.random.default_rng(0)
+    true = rng.uniform(-2, 2, (60, 3))
+    X, y = true + 0.5 * rng.normal(size=true.shape), np.sin(2 * true[:, 0]) + true[:, 1] > 0
+    parameters = QUICK | {"n_inducing": 20, "max_epochs": 30}
+    clf = GPClassifier("robust-max", input_noise=Amortised(count=16), **parameters)
+    clf.fit(X, y, X_std=0.5)
+    theta, q = thawed(clf.posterior_)
+    stream = ArrayStream(
+        X, y.astype(np.int32), np.ones(60), clf._scaling, np.dtype(float), np.full((1, 3), 0.5)
+    )
+    own, exact = (
+        visit_all(
+            prepare(replace(theta.model, inputs=inputs), theta.Z, 1e-9)[0],
+            q,
+            stream.whole(60),
+            keep_sites=False,
+        ).elbo
+        for inputs in (theta.model.inputs, Latent(count=1024))
+    )
+    assert abs(own - exact) < 0.1 * len(X)  # 1.2 a row without what is expected of weights
 
 
 @pytest.mark.parametrize("dimensions", [1, 2, 7])

@@ -38,10 +38,12 @@ class Model(eqx.Module):
     shared: bool = eqx.field(static=True, default=True)
 
     def log_prior(self) -> Float[Array, ""]:
-        """What is expected of the kernel, or of all of them, before any row is seen."""
+        """What is expected of the kernel, or of all of them, and inputs before any row is seen."""
         if self.shared:
-            return self.kernel.log_prior()
-        return jnp.sum(jax.vmap(lambda kernel: kernel.log_prior())(self.kernel))
+            of_kernels = self.kernel.log_prior()
+        else:
+            of_kernels = jnp.sum(jax.vmap(lambda kernel: kernel.log_prior())(self.kernel))
+        return of_kernels + self.inputs.log_prior()
 
 
 class Prepared(eqx.Module):

@@ -63,6 +63,15 @@ class Amortised(Latent):
         """What is left of the network's inputs."""
         return self.network.first.shape[1] - self.network.last.shape[0] // 2
 
+    def log_prior(self) -> Float[Array, ""]:
+        """Normal weights of the last layer that make shifts of about one standard deviation.
+
+        Places are fixed: where rows are few, a network without it learns by heart where those of
+        each row are, and takes the bound of the best of them for that of the row.
+        """
+        last, bias = jnp.asarray(self.network.last), jnp.asarray(self.network.last_bias)
+        return -0.5 * (self.hidden * jnp.sum(last**2) + jnp.sum(bias**2))
+
     def nodes(self, X: Rows, std: Errors, y: Int[Array, "B"]) -> Nodes:
         """Those of q(x)."""
         errors = self.std(X, std)

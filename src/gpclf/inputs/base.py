@@ -59,6 +59,10 @@ class Inputs(eqx.Module):
         """Whether `extra` adds a variance that depends on the mean of q."""
         return False
 
+    def log_prior(self) -> Float[Array, ""]:
+        """What is expected of its parameters before any row is seen, up to a constant."""
+        return jnp.zeros(())
+
     def nodes(self, X: Rows, std: Errors, y: Any) -> Nodes:
         """The places of all rows, those of one row next to each other."""
         return Nodes(X, None)

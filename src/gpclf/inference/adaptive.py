@@ -7,13 +7,13 @@ import jax
 import numpy as np
 
 from gpclf.compilation import program
-from gpclf.data import ArrayStream
 from gpclf.inference.ascent import look
 from gpclf.inference.factored import Factored, moments
 from gpclf.inference.hyper import Theta, log_prior
-from gpclf.inference.journal import ENOUGH, FitError, Journal
+from gpclf.inference.journal import ENOUGH, FitError
 from gpclf.inference.plan import Plan
 from gpclf.inference.stochastic import ROWS_PER_NOTE
+from gpclf.inference.work import Work
 from gpclf.model import prepare
 
 # By the bound after 2,000 and 750 steps on magic and landsat 0.05 is ahead of 0.02 and 0.01, as it
@@ -48,18 +48,12 @@ def falling(rate: float, share: float) -> float:
     return rate * 0.5 * (1 + np.cos(np.pi * share))
 
 
-def run_batches(
-    theta: Theta,
-    q: Factored,
-    stream: ArrayStream,
-    plan: Plan,
-    rng: np.random.Generator,
-    log: Journal,
-) -> tuple[Theta, Factored, str]:
+def run_batches(theta: Theta, q: Factored, work: Work) -> tuple[Theta, Factored, str]:
     """Epochs of steps on batches, on q alone where the plan keeps θ; and why they stopped.
 
     The rate falls to 0 at the last of them, so there is no earlier place where they have converged.
     """
+    stream, plan, rng, log = work
     name, free = plan.optimizer or "adam", plan.optimizer is not None
     place: Any = jax.device_put((q, theta) if free else (q,))
     state, step = _rule(name).init(place), _STEPS[name]

@@ -19,11 +19,11 @@ from jaxtyping import Float
 from gpclf.data import ArrayStream, Chunk, reduce
 from gpclf.gaussian import Moments, Natural, moments
 from gpclf.inference.hyper import Theta
-from gpclf.inference.journal import Journal
 from gpclf.inference.natural import SMALLEST_RATE, peak
 from gpclf.inference.online import new_points
 from gpclf.inference.plan import KEPT_FLOATS, Plan
 from gpclf.inference.sites import curvature, survey, with_features
+from gpclf.inference.work import Work
 from gpclf.linalg import conjugate_gradients
 from gpclf.model import Prepared, prepare
 
@@ -156,16 +156,14 @@ def with_mean_points(
 def run_decoupled(
     theta: Theta,
     q: Natural,
-    stream: ArrayStream,
-    plan: Plan,
-    rng: np.random.Generator,
-    log: Journal,
+    work: Work,
     elbo: float,
 ) -> tuple[Theta, Natural | Moments, float, str]:
     """What the coupled engine found, with its ELBO, and points for the mean added to it.
 
     Also the ELBO of all rows, and why the climb ended. Without such points q is as it was.
     """
+    stream, plan, rng, log = work
     wider, here = with_mean_points(theta, q, stream, plan, rng)
     size = here.mean.shape[1]
     if size == q.linear.shape[1]:

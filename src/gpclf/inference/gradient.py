@@ -16,6 +16,7 @@ from gpclf.inference.journal import Journal
 from gpclf.inference.natural import begin
 from gpclf.inference.plan import LEARNING_ROWS, Plan
 from gpclf.inference.quasi_newton import climb_by_lbfgs
+from gpclf.inference.work import Work
 from gpclf.model import prepare
 
 FROZEN = 0.25  # share of the evaluations, before kernel and Z are freed
@@ -35,20 +36,14 @@ def start_of(
     return factored(q)
 
 
-def run_gradient(
-    theta: Theta,
-    q: Natural,
-    stream: ArrayStream,
-    plan: Plan,
-    rng: np.random.Generator,
-    log: Journal,
-) -> tuple[Theta, Moments, float, str]:
+def run_gradient(theta: Theta, q: Natural, work: Work) -> tuple[Theta, Moments, float, str]:
     """θ and q where the climb ended, the ELBO of all rows there, and why it ended."""
+    stream, plan, rng, log = work
     here = start_of(theta, q, stream, plan, rng)
     if plan.full_batch:
         theta, here, why = _on_all_rows(theta, here, stream, plan, log)
     else:
-        theta, here, why = run_batches(theta, here, stream, plan, rng, log)
+        theta, here, why = run_batches(theta, here, work)
     theta, m = log.best(theta, moments(here)[0])
     assert isinstance(m, Moments)
     prepared, _ = prepare(*theta, plan.jitter)

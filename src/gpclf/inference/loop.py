@@ -38,6 +38,7 @@ from gpclf.inference.plan import KEPT_FLOATS, MANY_ROWS, Plan
 from gpclf.inference.power_ep import run_power_ep
 from gpclf.inference.sites import with_features
 from gpclf.inference.stochastic import run_epochs
+from gpclf.inference.work import Work
 from gpclf.inputs import Whitening
 from gpclf.linalg import one_thread
 from gpclf.model import Model, Prepared, prepare
@@ -83,15 +84,9 @@ def _some_rounds(rows: int, evaluations: int, steps: int) -> Iterator[tuple[int,
         yield rows, min(ROUND, evaluations - first), steps if first == 0 else STEPS
 
 
-def _by_lbfgs(
-    theta: Theta,
-    q: Natural,
-    stream: ArrayStream,
-    plan: Plan,
-    rng: np.random.Generator,
-    log: Journal,
-) -> tuple[Theta, Natural, str]:
+def _by_lbfgs(theta: Theta, q: Natural, work: Work) -> tuple[Theta, Natural, str]:
     """Rounds of closed-form steps on q and L-BFGS on the dual bound, until a round gains little."""
+    stream, plan, rng, log = work
     done, before, stopped = 0, -np.inf, "evaluation limit"
     memory, programs, looked, better = Memory(), None, False, None
     seen, chunks, held, rate, total = 0, [], [], 1.0, 0.0
@@ -204,25 +199,18 @@ def _easier(model: Model, n_latent: int, plan: Plan) -> tuple[Model, Plan]:
     return replace(model, likelihood=easier), plan._replace(evaluations=half, move_inputs=False)
 
 
-def _easily(
-    theta: Theta,
-    q: Natural,
-    stream: ArrayStream,
-    plan: Plan,
-    rng: np.random.Generator,
-    log: Journal,
-) -> Theta:
+def _easily(theta: Theta, q: Natural, work: Work) -> Theta:
     """A first θ by half as many evaluations under an easier likelihood, where there is one.
 
     A bound that is flat far from the boundary has many optima: θ would stay at the q that it began
     with. The size of the inputs' errors is left alone, which an easier likelihood takes for noise
     of its own.
     """
-    easy, first = _easier(theta.model, len(q.linear), plan)
+    easy, first = _easier(theta.model, len(q.linear), work.plan)
     if easy is theta.model:
         return theta
-    with log.preface(type(easy.likelihood).__name__.lower(), EASY_SHARE):
-        found, _, _ = _by_lbfgs(theta._replace(model=easy), q, stream, first, rng, log)
+    with work.log.preface(type(easy.likelihood).__name__.lower(), EASY_SHARE):
+        found, _, _ = _by_lbfgs(theta._replace(model=easy), q, work._replace(plan=first))
     return found._replace(model=replace(theta.model, kernel=found.model.kernel))
 
 
@@ -303,48 +291,46 @@ def fit(
     """
     log = Journal(report, time.perf_counter() if began is None else began, judge)
     with one_thread():
-        return _fit(model, Z, stream, n_latent, plan, rng, log, start)
+        return _fit(model, Z, n_latent, Work(stream, plan, rng, log), start)
 
 
-def _fit(model, Z, stream, n_latent, plan, rng, log, start) -> Result:
+def _fit(model, Z, n_latent: int, work: Work, start: Natural | None) -> Result:
+    plan = work.plan
     theta: Theta = jax.device_put(Theta(model, Z))  # compiles nothing, unlike jnp.asarray
     q = Natural.standard(n_latent, Z.shape[-2]) if start is None else start
-    common = (theta, q, stream, plan, rng, log)
     if plan.inference == "gradient":
-        theta, q, elbo, reasons = run_gradient(*common)
+        theta, q, elbo, reasons = run_gradient(theta, q, work)
     elif plan.inference == "power-ep":
-        theta, q, elbo, reasons = run_power_ep(*common)
+        theta, q, elbo, reasons = run_power_ep(theta, q, work)
     elif plan.inference.startswith("mean-field"):
-        theta, q, elbo, reasons = run_mean_field(*common)
+        theta, q, elbo, reasons = run_mean_field(theta, q, work)
     else:
-        theta, q, elbo, reasons = _run_natural(*common, start is not None)
+        theta, q, elbo, reasons = _run_natural(theta, q, work, start is not None)
         if plan.inference == "decoupled" and plan.mean_points > 0 and np.isfinite(elbo):
-            theta, q, elbo, why = run_decoupled(theta, q, stream, plan, rng, log, elbo)
+            theta, q, elbo, why = run_decoupled(theta, q, work, elbo)
             reasons = f"{reasons}; {why}"
     if not np.isfinite(elbo):
         raise FitError(NOT_A_NUMBER)
     jitter = prepare(*theta, plan.jitter)[1]
-    return Result(theta, q, elbo, log.history(), reasons, float(jitter))
+    return Result(theta, q, elbo, work.log.history(), reasons, float(jitter))
 
 
 def _run_natural(
     theta: Theta,
     q: Natural,
-    stream: ArrayStream,
-    plan: Plan,
-    rng: np.random.Generator,
-    log: Journal,
+    work: Work,
     known: bool,
 ) -> tuple[Theta, Natural, float, str]:
     """Hyper-parameters, then natural steps on all rows or on batches.
 
     `known`: q is of these rows.
     """
+    stream, plan, rng, log = work
     stopped = "fixed"
     if plan.optimizer == "lbfgs":
         if not known:
-            theta = _easily(theta, q, stream, plan, rng, log)
-        theta, q, stopped = _by_lbfgs(theta, q, stream, plan, rng, log)
+            theta = _easily(theta, q, work)
+        theta, q, stopped = _by_lbfgs(theta, q, work)
     behind = min(plan.learning_rows, stream.n_rows) if plan.optimizer == "lbfgs" else 0
     if plan.full_batch:
         prepared, _ = prepare(*theta, plan.jitter)
@@ -362,5 +348,5 @@ def _run_natural(
         )
         q, elbo, why = climbed.q, climbed.elbo, climbed.reason
     else:
-        theta, q, elbo, why = run_epochs(theta, q, stream, plan, rng, log, behind)
+        theta, q, elbo, why = run_epochs(theta, q, work, behind)
     return theta, q, elbo, f"hyper-parameters: {stopped}; posterior: {why}"

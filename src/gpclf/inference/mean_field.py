@@ -20,14 +20,14 @@ from jaxtyping import Array, Float
 from scipy.special import log_ndtr
 
 from gpclf.compilation import program
-from gpclf.data import ArrayStream, Chunk
+from gpclf.data import Chunk
 from gpclf.gaussian import Moments, Natural
 from gpclf.inference.hyper import Evaluation, Theta, dual_bound, improve
-from gpclf.inference.journal import ENOUGH, NOT_A_NUMBER, FitError, Journal
+from gpclf.inference.journal import ENOUGH, NOT_A_NUMBER, FitError
 from gpclf.inference.lbfgs import Memory, descend
-from gpclf.inference.plan import Plan
 from gpclf.inference.power_sites import projections
 from gpclf.inference.sites import Survey, double, features_of, finite_rows, with_features
+from gpclf.inference.work import Work
 from gpclf.likelihoods import Sites
 from gpclf.linalg import inverse, plain_cholesky
 from gpclf.model import Prepared, prepare
@@ -165,15 +165,9 @@ class MeanField:
         return Natural(linear[None], B[None]), solved.bound
 
 
-def run_mean_field(
-    theta: Theta,
-    q: Natural,
-    stream: ArrayStream,
-    plan: Plan,
-    rng: np.random.Generator,
-    log: Journal,
-) -> tuple[Theta, Natural, float, str]:
+def run_mean_field(theta: Theta, q: Natural, work: Work) -> tuple[Theta, Natural, float, str]:
     """θ unless the plan keeps it, q(v), the bound, and why it ended; all rows, in float64."""
+    stream, plan, _, log = work
     if stream.n_rows * theta.Z.shape[-2] > LARGEST:
         raise ValueError(
             "Mean field holds all rows at once, and here they are too many: use fewer inducing "

@@ -17,13 +17,14 @@ import numpy as np
 from gpclf.data import ArrayStream, Chunk, reduce
 from gpclf.gaussian import Moments, Natural, moments
 from gpclf.inference.hyper import Evaluation, Theta, dual_bound, held_together, improve
-from gpclf.inference.journal import ENOUGH, NOT_A_NUMBER, FitError, Journal
+from gpclf.inference.journal import ENOUGH, NOT_A_NUMBER, FitError
 from gpclf.inference.lbfgs import Memory
 from gpclf.inference.natural import begin, mixed, slope
 from gpclf.inference.plan import Plan
 from gpclf.inference.power_sites import Fraction, Swept, power_survey, sweep_chunk
 from gpclf.inference.sites import Survey, with_features
 from gpclf.inference.stochastic_ep import run_stochastic_ep
+from gpclf.inference.work import Work
 from gpclf.likelihoods import Sites
 from gpclf.model import Prepared, prepare
 
@@ -138,13 +139,12 @@ def energy_bound(fraction: Fraction, most_improper: int) -> Callable:
     return bound
 
 
-def _learn(
-    theta: Theta, q: Natural, stream: ArrayStream, plan: Plan, rng, log: Journal
-) -> tuple[Theta, Natural, list[Sites] | None, str]:
+def _learn(theta: Theta, q: Natural, work: Work) -> tuple[Theta, Natural, list[Sites] | None, str]:
     """Rounds of sweeps and of L-BFGS on the energy of at most `plan.learning_rows` rows.
 
     Also the sites of all rows, where these were all.
     """
+    stream, plan, rng, log = work
     rows = stream.sample(plan.learning_rows, rng)
     fraction, total = fraction_for(plan, rows), float(rows.weight.sum())
     chunks, memory = list(rows.whole(plan.chunk_rows)), Memory()
@@ -205,25 +205,19 @@ def fraction_for(plan: Plan, stream: ArrayStream) -> Fraction:
     return Fraction(plan.alpha, bool(np.any(stream.weight < 1)))
 
 
-def run_power_ep(
-    theta: Theta,
-    q: Natural,
-    stream: ArrayStream,
-    plan: Plan,
-    rng: np.random.Generator,
-    log: Journal,
-) -> tuple[Theta, Natural, float, str]:
+def run_power_ep(theta: Theta, q: Natural, work: Work) -> tuple[Theta, Natural, float, str]:
     """θ unless the plan keeps it, then q by sweeps over all rows, or by stochastic EP.
 
     Also the energy, and why it ended.
     """
+    stream, plan, _, log = work
     held, stopped = None, "fixed"
     if plan.optimizer == "lbfgs":
-        theta, q, held, stopped = _learn(theta, q, stream, plan, rng, log)
+        theta, q, held, stopped = _learn(theta, q, work)
     reasons = f"hyper-parameters: {stopped}; posterior: "
     if not plan.full_batch:
         behind = min(plan.learning_rows, stream.n_rows) if plan.optimizer == "lbfgs" else 0
-        theta, q, energy, why = run_stochastic_ep(theta, q, stream, plan, rng, log, behind)
+        theta, q, energy, why = run_stochastic_ep(theta, q, work, behind)
         return theta, q, energy, reasons + why
     prepared, _ = prepare(*theta, plan.jitter)
     fraction, total = fraction_for(plan, stream), float(stream.weight.sum())

@@ -4,14 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gpclf.data import ArrayStream
 from gpclf.gaussian import Natural, moments
 from gpclf.inference.class_draws import AllClasses, ClassDraws
 from gpclf.inference.hyper import Theta, adam_start, stochastic_hyper_step
-from gpclf.inference.journal import ENOUGH, FitError, Journal
+from gpclf.inference.journal import ENOUGH, FitError
 from gpclf.inference.natural import stochastic_step
-from gpclf.inference.plan import Plan
 from gpclf.inference.sites import visit
+from gpclf.inference.work import Work
 from gpclf.likelihoods.logistic_softmax import LogisticSoftmaxFamily
 from gpclf.model import prepare
 
@@ -39,16 +38,14 @@ def natural_rate(step: float, seen: float) -> float:
 def run_epochs(
     theta: Theta,
     q: Natural,
-    stream: ArrayStream,
-    plan: Plan,
-    rng: np.random.Generator,
-    log: Journal,
+    work: Work,
     seen: int,
 ) -> tuple[Theta, Natural, float, str]:
     """Natural steps on batches, with Adam on θ beside them where the plan says so.
 
     Also an estimate of the ELBO, and why it stopped. At first q stands for `seen` rows.
     """
+    stream, plan, rng, log = work
     if plan.drawn_classes is None:
         classes: AllClasses | ClassDraws = AllClasses()
     else:

@@ -12,12 +12,11 @@ import numpy as np
 from jaxtyping import Array, Int
 
 from gpclf.compilation import program
-from gpclf.data import ArrayStream, Chunk
+from gpclf.data import Chunk
 from gpclf.gaussian import Moments, Natural, moments
 from gpclf.inference.hyper import Theta, adam_start, adam_step
-from gpclf.inference.journal import ENOUGH, FitError, Journal
+from gpclf.inference.journal import ENOUGH, FitError
 from gpclf.inference.natural import stochastic_step, weakened
-from gpclf.inference.plan import Plan
 from gpclf.inference.power_sites import Fraction, fresh_site, projections, whole_cavity
 from gpclf.inference.sites import (
     Survey,
@@ -30,6 +29,7 @@ from gpclf.inference.sites import (
     with_prior,
 )
 from gpclf.inference.stochastic import ADAM_RATE, LEAST_RATE, natural_rate, settled
+from gpclf.inference.work import Work
 from gpclf.likelihoods import Likelihood, Sites
 from gpclf.model import Prepared, prepare
 from gpclf.precision import cast
@@ -80,16 +80,14 @@ def log_normaliser(q: Natural, m: Moments) -> float:
 def run_stochastic_ep(
     theta: Theta,
     q: Natural,
-    stream: ArrayStream,
-    plan: Plan,
-    rng: np.random.Generator,
-    log: Journal,
+    work: Work,
     behind: int,
 ) -> tuple[Theta, Natural, float, str]:
     """Steps on batches, with Adam on θ beside them where the plan says so.
 
     Also an estimate of the energy, and why it stopped. At first q stands for `behind` rows.
     """
+    stream, plan, rng, log = work
     fraction, total = Fraction(plan.alpha), float(stream.weight.sum())
     prepared, _ = prepare(*theta, plan.jitter)
     state, step, energies, why, without = adam_start(theta), 0, [], "epoch limit", 0

@@ -333,7 +333,9 @@ def test_a_kind_may_be_an_object_with_options(tmp_path):
     assert inputs.network.first.shape == (5, 3)
     fitted.save(tmp_path / "model")
     assert GPClassifier.load(tmp_path / "model").input_noise.hidden == 5
-    named, made = (GPClassifier(input_noise=k, **QUICK) for k in ("latent", Latent(count=64)))
+    named, made = (
+        GPClassifier(input_noise=k, **QUICK) for k in ("latent", Latent(count=auto_places(len(X))))
+    )
     a, b = (each.fit(X, y, X_std=0.2).predict_proba(X) for each in (named, made))
     np.testing.assert_array_equal(a, b)
     with pytest.raises(ValueError, match="count must be a whole number of at least 1"):

@@ -1,5 +1,7 @@
 """Laws of likelihoods: every one runs on every likelihood of cases.py."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,6 +15,7 @@ import cases
 import truth
 from gpclf import likelihoods as lik
 from gpclf.likelihoods import likelihood_from
+from gpclf.likelihoods.additive_noise import cdf_and_density, win_probability
 from gpclf.likelihoods.logistic_softmax import taylor
 from gpclf.likelihoods.logit import expected_log_sigmoid, expected_sigmoid, with_slopes
 from gpclf.likelihoods.logit_pg import log_two_cosh_half, pg_mean
@@ -414,3 +417,27 @@ def test_what_names_no_likelihood_is_refused(spec):
 def test_a_likelihood_for_two_classes_refuses_three():
     with pytest.raises(ValueError, match="two classes, but y has 3"):
         likelihood_from("logit", 3)
+
+
+@pytest.mark.parametrize(("dtype", "most"), [(np.float32, 3e-6), (np.float64, 1e-13)])
+def test_the_normal_law_keeps_its_digits_in_the_tail(dtype, most, x64):
+    z = np.linspace(-6, 9, 20001).astype(dtype)
+    cdf, density = cdf_and_density(jnp.asarray(z))
+    wide = z.astype(np.float64)
+    np.testing.assert_allclose(cdf, ndtr(wide), rtol=most)
+    np.testing.assert_allclose(density, truth.normal(wide, 0.0, 1.0), rtol=3 * most)
+
+
+def test_a_winner_does_not_know_the_rows_beside_it(x64):
+    """Rows of one call have panels of their own, some few and some many."""
+    rng = np.random.default_rng(0)
+    mean = rng.normal(size=(40, 4)) * 10 ** rng.uniform(-2, 2, (40, 1))
+    variance = 10 ** rng.uniform(-8, 3, (40, 4))
+    y = rng.integers(0, 4, 40)
+    grad = jax.value_and_grad(win_probability, argnums=(1, 2))
+    together = jax.jit(jax.vmap(grad))(y, mean, variance)
+    alone = jax.jit(grad)
+    for k in range(40):
+        row = jax.tree.map(lambda part, k=k: part[k], together)
+        own = alone(y[k], mean[k], variance[k])
+        jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-9, atol=1e-300), row, own)

@@ -50,8 +50,8 @@ MOST_BYTES = 2**28
 ABANDONED = 7 * 86400  # seconds after which a process's own folder is a crash's
 MOST_PROGRAMS = 500  # in memory
 # XLA's newer generator of code for fused loops takes half as long again. Steps are mostly products
-# and no faster for it; predictions are. Only where that is known: an option that a version does not
-# have is an error.
+# and hardly faster for it; predictions are, and rows of many places. Only where that is known: an
+# option that a version does not have is an error.
 QUICK: dict | None = None
 PLAIN: dict | None = None  # not optimised: a quarter of the time; for work that hardly takes any
 if jax.__version_info__[:2] == (0, 10):
@@ -77,6 +77,17 @@ def program(function: Callable[..., R], options: dict | None = QUICK) -> Callabl
     jitted: Any = jax.jit(function, compiler_options=options)
     _jitted.append(jitted)
     return jitted
+
+
+def program_of_two(function: Callable[..., R]) -> Callable[..., R]:
+    """A program that is there sooner, and one that is faster: by a first argument, `fast`."""
+    sooner, faster = program(function), program(function, None)
+
+    @wraps(function)
+    def chosen(fast: bool, *args: Any) -> R:
+        return (faster if fast else sooner)(*args)
+
+    return chosen
 
 
 def forgotten_with_programs(notes: dict) -> dict:

@@ -74,11 +74,11 @@ PANEL = 3.2  # the width of a panel, in standard deviations of the narrowest cla
 
 
 def panels(
-    integrals: Callable[[Points, Points], T],
-    mean: Float[Array, "P"],
-    sd: Float[Array, "P"],
-    low: Scalar,
-    high: Scalar,
+    integrals: Callable[[Float[Array, "nodes *B"], Float[Array, "nodes *B"]], T],
+    mean: Float[Array, "P *B"],
+    sd: Float[Array, "P *B"],
+    low: Float[Array, "*B"],
+    high: Float[Array, "*B"],
     zero: T,
     most: int,
     add: Callable[[T, T], T] = lambda total, part: jax.tree.map(jnp.add, total, part),
@@ -89,21 +89,27 @@ def panels(
     from its nodes and weights, `add` joins it to the total, which begins as `zero`. A panel is no
     wider than the narrowest class that bends inside it allows, and ends where a new one begins to
     bend: a step of width 1e-6 inside a range of 100 is met by panels of its own. The last of `most`
-    panels takes what is left.
+    panels takes what is left. Rows may lie along further axes, each with panels of its own.
     """
-    places, weights = jnp.asarray(GAUSS_NODES, low.dtype), jnp.asarray(GAUSS_WEIGHTS, low.dtype)
+    across = (-1,) + (1,) * low.ndim
+    places = jnp.asarray(GAUSS_NODES.reshape(across), low.dtype)
+    weights = jnp.asarray(GAUSS_WEIGHTS.reshape(across), low.dtype)
     begin, end = mean - REACH * sd, mean + REACH * sd
+    high = jnp.maximum(low, high)
 
-    def more(state: tuple[Int[Array, ""], Scalar, T]) -> Bool[Array, ""]:
-        return (state[1] < high) & (state[0] < most)
+    def more(state: tuple[Int[Array, ""], Float[Array, "*B"], T]) -> Bool[Array, ""]:
+        return jnp.any(state[1] < high) & (state[0] < most)
 
-    def panel(state: tuple[Int[Array, ""], Scalar, T]) -> tuple[Int[Array, ""], Scalar, T]:
+    def panel(
+        state: tuple[Int[Array, ""], Float[Array, "*B"], T],
+    ) -> tuple[Int[Array, ""], Float[Array, "*B"], T]:
         count, start, total = state
         bends = (begin <= start) & (start < end)
-        width = jnp.min(jnp.where(bends, PANEL * sd, jnp.inf))
-        stop = jnp.minimum(start + width, jnp.min(jnp.where(begin > start, begin, jnp.inf)))
+        width = jnp.min(jnp.where(bends, PANEL * sd, jnp.inf), axis=0)
+        ahead = jnp.min(jnp.where(begin > start, begin, jnp.inf), axis=0)
+        stop = jnp.minimum(start + width, ahead)
         stop = jnp.where((count == most - 1) | (stop <= start), high, jnp.minimum(stop, high))
-        half = 0.5 * (stop - start)
+        half = 0.5 * (stop - start)  # 0 where a row is done
         part = integrals(0.5 * (start + stop) + half * places, half * weights)
         return count + 1, stop, add(total, part)
 

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from gpclf.compilation import program
+from gpclf.compilation import program, program_of_two
 from gpclf.data import Chunk
 from gpclf.gaussian import Moments, Natural
 from gpclf.inputs import Features, Inputs, Nodes
@@ -39,7 +39,12 @@ def features_of(prepared: Prepared, chunk: Chunk) -> Features:
     return _new_features(prepared, chunk) if chunk.features is None else chunk.features
 
 
-_kept = program(_new_features)
+_kept = program_of_two(_new_features)
+
+
+def _long(prepared: Prepared) -> bool:
+    """Whether a pass takes so long that faster code is worth waiting for."""
+    return prepared.model.inputs.places > 1
 
 
 def _at_places(prepared: Prepared, of_rows: Any) -> Any:
@@ -65,7 +70,7 @@ def finite_rows(values: Array, *of_places: Any) -> Bool[Array, "B"]:
 
 def with_features(prepared: Prepared, chunk: Chunk) -> Chunk:
     """The chunk and its features: for several passes over it under one kernel."""
-    return replace(chunk, features=_kept(rounded(prepared, chunk.X.dtype), chunk))
+    return replace(chunk, features=_kept(_long(prepared), rounded(prepared, chunk.X.dtype), chunk))
 
 
 def blank_features(prepared: Prepared, chunk: Chunk) -> Features:
@@ -122,11 +127,11 @@ def visit(prepared: Prepared, q: Moments, chunk: Chunk) -> tuple[Statistics, Sit
     if prepared.model.inputs.bends:
         seen = survey(prepared, q, chunk)
         return seen.statistics(q), seen.sites
-    statistics, sites = _visit(*rounded((prepared, q), chunk.X.dtype), chunk)
+    statistics, sites = _visit(_long(prepared), *rounded((prepared, q), chunk.X.dtype), chunk)
     return widened(statistics), sites
 
 
-@program
+@program_of_two
 def _visit(prepared: Prepared, q: Moments, chunk: Chunk) -> tuple[Statistics, Sites]:
     features = features_of(prepared, chunk)
     mu, nu = prepared.marginals(features, q)
@@ -146,10 +151,10 @@ def _visit(prepared: Prepared, q: Moments, chunk: Chunk) -> tuple[Statistics, Si
 
 def held(prepared: Prepared, sites: Sites, chunk: Chunk) -> Natural:
     """The natural parameters of sites that are held while the features change."""
-    return widened(_held(rounded(prepared, chunk.X.dtype), sites, chunk))
+    return widened(_held(_long(prepared), rounded(prepared, chunk.X.dtype), sites, chunk))
 
 
-@program
+@program_of_two
 def _held(prepared: Prepared, sites: Sites, chunk: Chunk) -> Natural:
     A = features_of(prepared, chunk).A
     return Natural(*summed_sites(A, sites, weights_of(prepared, chunk)))
@@ -206,11 +211,11 @@ class Survey(NamedTuple):
 
 def survey(prepared: Prepared, q: Moments, chunk: Chunk) -> Survey:
     """The bound of a chunk, its gradients, and the sites that they are."""
-    seen = _survey(*rounded((prepared, q), chunk.X.dtype), chunk)
+    seen = _survey(_long(prepared), *rounded((prepared, q), chunk.X.dtype), chunk)
     return Survey(*widened(seen[:-2]), *seen[-2:])
 
 
-@program
+@program_of_two
 def _survey(prepared: Prepared, q: Moments, chunk: Chunk) -> Survey:
     weight, inputs = chunk.scale * chunk.weight, prepared.model.inputs
     y = _at_places(prepared, chunk.y)
@@ -260,12 +265,11 @@ def gradient(
     None in its place: q itself is held, and nothing reaches θ through it.
     """
     dtype = chunk.X.dtype
-    return widened(
-        _gradient(rounded(prepared, dtype), by_features, rounded(by_held, dtype), sites, chunk)
-    )
+    rest = (by_features, rounded(by_held, dtype), sites, chunk)
+    return widened(_gradient(_long(prepared), rounded(prepared, dtype), *rest))
 
 
-@program
+@program_of_two
 def _gradient(
     prepared: Prepared, by_features: Features, by_held: Natural | None, sites: Sites, chunk: Chunk
 ) -> Prepared:

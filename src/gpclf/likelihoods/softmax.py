@@ -6,12 +6,26 @@ from jaxtyping import Array, Float
 
 from gpclf.likelihoods.base import Label, Latent, Likelihood, Scalar, Sites
 from gpclf.likelihoods.gumbel import log_expected_softmax
+from gpclf.likelihoods.rows import rows_last
 
 TILT_STEPS, ROOT_STEPS = 8, 4
 
 
-def _tilt(mu: Float[Array, "C *B"], nu: Float[Array, "C *B"]) -> Float[Array, "C *B"]:
-    """`tilt` along the first axis.
+def _log_sum(x: Float[Array, "C *B"]) -> tuple[Float[Array, "*B"], Float[Array, "C *B"]]:
+    """log Σ eˣ along the first axis, and the share of each."""
+    most = jax.lax.stop_gradient(jnp.max(x, axis=0))
+    e = jnp.exp(x - most)
+    total = jnp.sum(e, axis=0)
+    return most + jnp.log(total), e / total
+
+
+@rows_last
+def tilt(mu: Float[Array, "C *B"], nu: Float[Array, "C *B"]) -> Float[Array, "C *B"]:
+    """The a that maximises the tilted bound: a = softmax(μ + (1 − 2a)ν/2).
+
+    With t the unknown log-normaliser each log a_c solves b + ν_c eᵇ = μ_c + ν_c/2 − t, and Σa = 1
+    fixes t: a root of one variable, found by Newton's method on log Σa inside a bracket that
+    halves. The plain iteration with damping ½ settles only below ν = 12.
 
     Loops, and each function written once: what XLA compiles for a fit of several classes is for a
     good part this.
@@ -45,38 +59,6 @@ def _tilt(mu: Float[Array, "C *B"], nu: Float[Array, "C *B"]) -> Float[Array, "C
     start = jnp.maximum(low, high - 0.5 * jnp.sum(share**2 * nu, axis=0))
     *_, a, total = jax.lax.fori_loop(0, TILT_STEPS + 1, step, (low, high, start, share, start))
     return a / total
-
-
-def _log_sum(x: Float[Array, "C *B"]) -> tuple[Float[Array, "*B"], Float[Array, "C *B"]]:
-    """log Σ eˣ along the first axis, and the share of each."""
-    most = jax.lax.stop_gradient(jnp.max(x, axis=0))
-    e = jnp.exp(x - most)
-    total = jnp.sum(e, axis=0)
-    return most + jnp.log(total), e / total
-
-
-@jax.custom_batching.custom_vmap
-def tilt(mu: Latent, nu: Latent) -> Latent:
-    """The a that maximises the tilted bound: a = softmax(μ + (1 − 2a)ν/2).
-
-    With t the unknown log-normaliser each log a_c solves b + ν_c eᵇ = μ_c + ν_c/2 − t, and Σa = 1
-    fixes t: a root of one variable, found by Newton's method on log Σa inside a bracket that
-    halves. The plain iteration with damping ½ settles only below ν = 12.
-    """
-    return _tilt(mu, nu)
-
-
-@tilt.def_vmap
-def _tilt_of_rows(count: int, batched: list[bool], mu: Array, nu: Array) -> tuple[Array, bool]:
-    """Rows along the last axis: loops over them are vector code for any number of classes.
-
-    Over the classes, XLA unrolls them: with 26 it compiled for a second longer.
-    """
-    mu, nu = (
-        x if own else jnp.broadcast_to(x, (count, *x.shape))
-        for x, own in zip((mu, nu), batched, strict=True)
-    )
-    return jnp.moveaxis(_tilt(jnp.moveaxis(mu, 0, -1), jnp.moveaxis(nu, 0, -1)), -1, 0), True
 
 
 class _SoftmaxFamily(Likelihood):

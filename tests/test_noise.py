@@ -319,6 +319,29 @@ def test_many_places_are_as_many_rows_and_rounding_does_not_matter():
     np.testing.assert_allclose(single, double, atol=1e-3)
 
 
+def test_a_first_look_has_fewer_places_never_more():
+    counts = [Latent(count=count).coarser().count for count in (128, 64, 32, 20, 16, 4, 1)]
+    assert counts == [32, 16, 16, 16, 16, 4, 1]
+    assert Exact().coarser() == Exact()
+    network = Network.start(2, 3)
+    assert Amortised(count=64, network=network).coarser().network is network
+
+
+def test_predictions_are_the_mean_over_where_a_row_may_be():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (90, 2))
+    y = np.where(X[:, 0] > 0.5, 2, np.where(X[:, 1] > 0, 1, 0))
+    clf = GPClassifier("robust-max", **QUICK).fit(X, y)
+    nodes = np.linspace(-5, 5, 201)  # boundaries are sharp
+    places = np.stack(np.meshgrid(nodes, nodes), axis=-1).reshape(-1, 2)
+    weights = np.exp(-0.5 * np.sum(places**2, axis=1))
+    weights /= weights.sum()
+    for row, std in ((X[0], [0.3, 0.6]), (X[1], [0.8, 0.0]), (np.array([0.5, 0.0]), [0.2, 0.2])):
+        exact = weights @ clf.predict_proba(row + places * std)
+        found = clf.predict_proba(row[None], X_std=[std])[0]
+        np.testing.assert_allclose(found, exact, atol=3e-3)
+
+
 def test_any_number_of_places_will_do():
     for count in (1, 2, 3, 16, 20, 33):
         assert normal_nodes(count, 3).shape == (count, 3)

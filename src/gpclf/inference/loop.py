@@ -196,7 +196,8 @@ def _easier(model: Model, n_latent: int, plan: Plan) -> tuple[Model, Plan]:
     if easier is model.likelihood:
         return model, plan
     half = plan.evaluations // 2
-    return replace(model, likelihood=easier), plan._replace(evaluations=half, move_inputs=False)
+    first = replace(model, likelihood=easier, inputs=model.inputs.coarser())
+    return first, plan._replace(evaluations=half, move_inputs=False)
 
 
 def _easily(theta: Theta, q: Natural, work: Work) -> Theta:

@@ -54,6 +54,10 @@ class Inputs(eqx.Module):
         """How many places a row has."""
         return 1
 
+    def coarser(self) -> "Inputs":
+        """With fewer places, for a first look."""
+        return self
+
     @property
     def bends(self) -> bool:
         """Whether `extra` adds a variance that depends on the mean of q."""

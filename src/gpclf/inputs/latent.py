@@ -1,6 +1,7 @@
 """The true input as a latent variable, with a law of its own for each row."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import equinox as eqx
@@ -12,6 +13,7 @@ from gpclf.inputs.base import Errors, Nodes, Rows
 from gpclf.inputs.noise import Noisy, scattered
 
 PLACES, MOST_PLACES = 16, 128
+COARSER = 4
 IN_ALL = 2**16  # places of all rows that are not too many
 
 
@@ -38,6 +40,10 @@ class Latent(Noisy):
     def places(self) -> int:
         """As many as were asked for."""
         return self.count
+
+    def coarser(self) -> "Latent":
+        """A quarter of the places, if they are many."""
+        return replace(self, count=max(self.count // COARSER, min(self.count, PLACES)))
 
     def nodes(self, X: Rows, std: Errors, y: Any) -> Nodes:
         """Those of the error's law."""

@@ -11,16 +11,14 @@ import argparse
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from classifiers import METHODS, learn
 from datasets import add_data_option, find, standardised
 from gpclf import GPClassifier
-from gpclf.inputs import Amortised, Latent
 from kept import FOLDER, Kept
-from noise_toy import nll
+from noise_toy import nll, with_places
 
 PAPER = 0.246  # the paper's best mean NLL, robust-max with error bars
 GAIN = 0.08  # of error bars under robust-max, asked
@@ -105,13 +103,6 @@ def main() -> int:
             line += f"  against none: {gap.mean():+.4f} ± {sem(gap):.4f}"
         print(line, flush=True)
     return judged({name: (n.mean(), e.mean()) for name, (n, e) in results.items()})
-
-
-def with_places(kind: str | None, places: int | None) -> Any:
-    """A kind of input with so many places a row, where it has places."""
-    if places is None or kind not in ("latent", "amortised"):
-        return kind
-    return {"latent": Latent, "amortised": Amortised}[kind](count=places)
 
 
 def judged(means: dict[str, tuple[float, float]]) -> int:

@@ -12,11 +12,12 @@ error. The figures are means over draws of the problem. Every fit is appended to
 import argparse
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gpclf import GPClassifier
+from gpclf.inputs import Amortised, Latent
 from kept import FOLDER, Kept
 
 REACH = 2.5  # inputs are uniform within so much of 0, along each axis
@@ -63,6 +64,13 @@ def draw(dimensions: int, variance: float, seed: int, rows: int = 1000, tests: i
         weight = np.exp(-0.5 * (squared - squared.min(axis=1, keepdims=True)) / variance)
         bayes[first : first + 50] = weight @ of_grid / weight.sum(axis=1, keepdims=True)
     return Problem(seen[:rows], y[:rows], seen[rows:], y[rows:], np.log(np.maximum(bayes, 1e-15)))
+
+
+def with_places(kind: str | None, places: int | None) -> Any:
+    """A kind of input with so many places a row, where it has places."""
+    if places is None or kind not in ("latent", "amortised"):
+        return kind
+    return {"latent": Latent, "amortised": Amortised}[kind](count=places)
 
 
 def nll(logs: np.ndarray, y: np.ndarray) -> float:

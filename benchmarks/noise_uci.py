@@ -23,6 +23,7 @@ from datasets import add_data_option, load
 from figures import figures
 from gpclf import GPClassifier
 from kept import FOLDER, Kept
+from noise_toy import with_places
 
 SETS = {  # the paper's name: the file's
     "glass": "glass",
@@ -97,7 +98,7 @@ def run(part: Split, variance: float, likelihood: str, method: str, seed: int, o
     classifier = GPClassifier(
         likelihood=likelihood,
         kernel=options.kernel,
-        input_noise=None if kind == "none" else kind,
+        input_noise=None if kind == "none" else with_places(kind, options.places),
         input_noise_std=options.learn if size == "learned" else None,
         random_state=seed,
     )
@@ -127,6 +128,8 @@ def about(name: str, variance: float, split: int, likelihood: str, method: str, 
         method = "none"
     found = {"set": name, "variance": variance, "split": split, "likelihood": likelihood}
     found |= {"method": method, "kernel": options.kernel}
+    if options.places is not None and method.startswith(("latent", "amortised")):
+        found |= {"places": options.places}
     return found | ({"learn": options.learn} if method.endswith("learned") else {})
 
 
@@ -238,6 +241,7 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     parser.add_argument("--kernel", default=None)
     parser.add_argument("--learn", default="learn-one", help='"learn": a variance per feature')
+    parser.add_argument("--places", type=int, help="of each row, for latent and amortised")
     parser.add_argument("--results", type=Path, default=FOLDER / "noise_uci.jsonl")
     parser.add_argument("--resume", action="store_true", help="keep the fits of the file")
     parser.add_argument("--table", action="store_true", help="print the tables, fit nothing")

@@ -403,6 +403,12 @@ def test_a_learned_error_comes_back_from_a_file(kind, tmp_path):
     np.testing.assert_array_equal(loaded.predict_proba(X), fitted.predict_proba(X))
 
 
+def test_a_kind_that_cannot_tell_the_size_of_errors_says_so():
+    X, y = overlapping(40)
+    with pytest.warns(UserWarning, match='To learn their size use "latent"'):
+        GPClassifier(input_noise="first-order", input_noise_std="learn", **QUICK).fit(X, y)
+
+
 @pytest.mark.parametrize(
     ("parameters", "std", "sentence"),
     [

@@ -1,5 +1,6 @@
 """Errors of inputs as users give them: how large, where, and what to do about them."""
 
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -103,6 +104,12 @@ def inputs_for(
         raise ValueError(f"X_std is given, so input_noise_std={size!r} has nothing to learn.")
     if isinstance(chosen, Augmented):
         raise ValueError('input_noise="augment" cannot learn the size of errors: use "latent".')
+    if isinstance(chosen, FirstOrder):
+        warnings.warn(
+            'input_noise="first-order" finds next to no errors, whatever there are: its bound '
+            'falls with every one that is added. To learn their size use "latent" or "amortised".',
+            stacklevel=2,
+        )
     without = np.repeat((scaling.levels > 0) | exact, widths(scaling.levels))
     shape = () if size == "learn-one" else (scaling.width,)
     inputs = replace(

@@ -13,7 +13,7 @@ from gpclf.inputs.base import Errors, Nodes, Rows
 from gpclf.inputs.noise import Noisy, scattered
 
 PLACES, MOST_PLACES = 16, 128
-COARSER = 4
+COARSER = 4  # times fewer places, for a first look
 IN_ALL = 2**16  # places of all rows that are not too many
 
 

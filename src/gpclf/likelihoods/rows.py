@@ -13,7 +13,7 @@ def rows_last(function: Callable[..., Any]) -> Callable[..., Any]:
 
     It must do for rows along a further, last axis as well: there `vmap` puts them. Loops over rows
     are then vector code for any number of classes; over a few classes, or a few nodes of an
-    integral, XLA unrolls them, compiles for longer, and runs at a fifth of the speed.
+    integral, XLA unrolls them, compiles for longer, and runs at a third of the speed.
     """
     one = jax.custom_batching.custom_vmap(function)
 

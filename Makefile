@@ -30,7 +30,7 @@ test: check ## everything CI asks: check, then all tests but the slow ones
 	$(BIN)/pytest -q -n 2 -m "not slow"
 
 test-slow: $(VENV)/.dev ## the slow tests
-	$(BIN)/pytest -q -m slow
+	JAX_DISABLE_MOST_OPTIMIZATIONS=false $(BIN)/pytest -q -m slow
 
 $(VENV)-gpflow/.done:
 	$(PYTHON) -m venv $(VENV)-gpflow

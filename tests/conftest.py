@@ -6,6 +6,9 @@ from pathlib import Path
 _CACHE = Path(__file__).parent.parent / ".pytest_cache" / "jax"
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(_CACHE))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.05")
+# Most of the time goes into compiling programs that run once, so they are compiled with little
+# optimisation, as in JAX's own tests; `make test-slow` and the benchmarks have all of it.
+os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "true")
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # else scikit-learn leaves out one of its checks
 
 import jax  # noqa: E402

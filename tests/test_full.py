@@ -63,12 +63,14 @@ def test_it_equals_a_dense_process_written_without_the_library(moons, inference)
     np.testing.assert_allclose(found[1], variance, atol=tolerance)
 
 
-@pytest.mark.parametrize("inference", ["natural", "gradient", "decoupled"])
+@pytest.mark.parametrize(
+    "inference", ["natural", "gradient", "decoupled", "power-ep", "mean-field"]
+)
 def test_as_many_points_as_rows_are_the_full_process(moons, inference):
     X, y = moons
     settings = {"inference": inference, "optimizer": None, "random_state": 0}
-    full = GPClassifier(n_inducing=None, **settings).fit(X, y)
-    sparse = GPClassifier(n_inducing=len(X), **settings).fit(X, y)
+    full = GPClassifier("probit", n_inducing=None, **settings).fit(X, y)
+    sparse = GPClassifier("probit", n_inducing=len(X), **settings).fit(X, y)
     assert full.inducing_points_.shape[0] == len(X)
     np.testing.assert_allclose(sparse.elbo_, full.elbo_, rtol=1e-6)
     np.testing.assert_allclose(sparse.predict_proba(X), full.predict_proba(X), rtol=1e-6)

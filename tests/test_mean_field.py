@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -111,6 +112,16 @@ def test_every_row_as_inducing_point_is_the_full_process():
     np.testing.assert_allclose(A @ A.T, K, atol=1e-7)
     other = solve(np.linalg.cholesky(K + 1e-9 * np.eye(20)), field.y, np.zeros(20))
     np.testing.assert_allclose(solved.bound, other.bound, rtol=1e-6)
+
+
+@pytest.mark.parametrize("variance", [1.0, 100.0])
+def test_fewer_points_never_raise_the_bound(variance):
+    """Else learning would trade them for functions that no point explains."""
+    theta, field = _field(rows=20)
+    kernel = eqx.tree_at(lambda k: k.log_variance, theta.model.kernel, np.log(variance))
+    model, X = replace(theta.model, kernel=kernel), jnp.asarray(field.chunk.X)
+    bounds = [field.solve(Theta(model, X[:count]), JITTER)[0].bound for count in (2, 5, 10, 20)]
+    assert np.all(np.diff(bounds) > 0)
 
 
 @pytest.fixture(scope="module")

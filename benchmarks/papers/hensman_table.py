@@ -3,9 +3,10 @@
     cd benchmarks && python -m papers.hensman_table --data FOLDER [--resume]
 
 Full methods (KL, EP) where rows are few; sparse ones with 8 inducing points and with 3 % of the
-rows; their mean-field baseline with 3 %. The last column is the lowest NLL that the paper's table
-prints for the set. What differs: folds are ours, twonorm and ringnorm have 7,400 rows, ringnorm is
-drawn anew from its formula, and flare-solar, german and the like have un-normalised inputs.
+rows; their mean-field baseline with 3 %. All of them until they converge, as the paper's: tol=1e-6.
+The last column is the lowest NLL that the paper's table prints for the set. What differs: folds are
+ours, twonorm and ringnorm have 7,400 rows, ringnorm is drawn anew from its formula, and
+flare-solar, german and the like have un-normalised inputs.
 """
 
 import argparse
@@ -40,6 +41,7 @@ METHODS = {
     "EP-FITC 3%": {"inference": "power-ep", "n_inducing": 0.03},
     "KL sparse 8": {"n_inducing": 8},
     "KL sparse 3%": {"n_inducing": 0.03},
+    "mean field 8": {"inference": "mean-field", "n_inducing": 8},
     "mean field 3%": {"inference": "mean-field", "n_inducing": 0.03},
 }
 
@@ -51,7 +53,9 @@ def classifier(method: str, n_rows: int, seed: int) -> GPClassifier | None:
         return None
     if options["n_inducing"] == 0.03:
         options["n_inducing"] = max(2, round(0.03 * n_rows))
-    return GPClassifier(likelihood="probit", kernel="rbf", random_state=seed, **options)
+    return GPClassifier(
+        likelihood="probit", kernel="rbf", max_epochs=200, tol=1e-6, random_state=seed, **options
+    )
 
 
 def main() -> int:

@@ -1,11 +1,12 @@
 """Mean field for the probit (H15 §3.1, eqs. 10–12): a baseline, over-confident by design.
 
-g = f + ε with ε ~ N(0, 1) and y the sign of g; under the prior g ~ N(0, Q + I), Q = AAᵀ from the
-inducing points (the full K where every row is one). q(g) = Π q(gₙ), and the best q(gₙ) is a normal
-law cut off at 0: N(bₙ, 1/Pₙₙ) on the side of yₙ, P = (Q + I)⁻¹. With ḡ and V the means and
-variances of these laws the bound is
+g = f + ε with ε ~ N(0, 1) and y the sign of g; with Q = AAᵀ from the inducing points (the full K
+where every row is one) log p(g) ≥ log N(g; 0, Q + I) − ½ tr(K − Q), whatever g is (Titsias 2009).
+q(g) = Π q(gₙ), and the best q(gₙ) is a normal law cut off at 0: N(bₙ, 1/Pₙₙ) on the side of yₙ,
+P = (Q + I)⁻¹. With ḡ and V the means and variances of these laws the bound is
 
-    −½ log|Q + I| − ½ ḡᵀPḡ + Σ { log Φ(yb√Pₙₙ) − ½ log Pₙₙ + ½ Pₙₙ(ḡ − b)² },
+    −½ log|Q + I| − ½ tr(K − Q) − ½ ḡᵀPḡ
+    + Σ { log Φ(yb√Pₙₙ) − ½ log Pₙₙ + ½ Pₙₙ(ḡ − b)² },
 
 maximised over b by L-BFGS for every θ, and over θ by L-BFGS on top: at the best b its gradient by θ
 is that with q(g) held. Given g, v ~ N(ΣAᵀg, Σ) with Σ = (I + AᵀA)⁻¹: sites of τ = 1 and λ = g.
@@ -70,8 +71,11 @@ class Solved(NamedTuple):
     climbed: list[float]  # the bound, whenever it rose
 
 
-def solve(A: Rows, y: Numbers, b: Numbers) -> Solved | None:
-    """The b with the highest bound, from a first one; None where numbers are none."""
+def solve(A: Rows, y: Numbers, b: Numbers, unexplained: float = 0.0) -> Solved | None:
+    """The b with the highest bound, from a first one; None where numbers are none.
+
+    `unexplained`: tr(K − Q), the variance of f at the rows that no inducing point explains.
+    """
     factor = plain_cholesky(np.eye(A.shape[1]) + A.T @ A)
     if factor is None:
         return None
@@ -80,13 +84,14 @@ def solve(A: Rows, y: Numbers, b: Numbers) -> Solved | None:
     if not np.all(P > 0):  # Q is so large that I is rounding beside it
         return None
     log_det = 2 * np.sum(np.log(np.diagonal(factor)))
+    of_prior = -0.5 * (log_det + unexplained)
     climbed: list[float] = []
 
     def objective(b: Numbers) -> tuple[float, Numbers]:
         laws = cut(b, P, y)
         product = laws.mean - U @ (A.T @ laws.mean)
         rows = laws.constant - 0.5 * laws.slope  # V P is the slope
-        bound = float(np.sum(rows)) - 0.5 * log_det - 0.5 * float(laws.mean @ product)
+        bound = float(np.sum(rows)) + of_prior - 0.5 * float(laws.mean @ product)
         if not climbed or bound > climbed[-1]:
             climbed.append(bound)
         by_b = laws.slope * (P * (laws.mean - b) - product)
@@ -102,13 +107,13 @@ def solve(A: Rows, y: Numbers, b: Numbers) -> Solved | None:
 def _held_survey(
     prepared: Prepared, q: Moments, chunk: Chunk, sites: Sites, variance: Array, constant: Array
 ) -> Survey:
-    """−½(ḡ − μ)² − ½V − ½s(1 − V) and a constant, for each row, while q(g) is held."""
+    """−½(ḡ − μ)² − ½V − ½s(1 − V) − ½d and a constant, for each row, while q(g) is held."""
     prepared, q = cast((prepared, q), chunk.X.dtype)
 
     def values(features: Any, q: Moments) -> Float[Array, "N"]:
-        mu, s, _ = projections(prepared, features, q)
-        gap = sites.linear[:, 0] - mu[:, 0]
-        return constant - 0.5 * (gap**2 + variance + s[:, 0] * (1 - variance))
+        mu, s, d = (part[:, 0] for part in projections(prepared, features, q))
+        gap = sites.linear[:, 0] - mu
+        return constant - 0.5 * (gap**2 + variance + s * (1 - variance) + d)
 
     rows, pull = jax.vjp(values, features_of(prepared, chunk), q)
     by_features, by_q = pull(jnp.ones_like(rows))
@@ -129,9 +134,12 @@ class MeanField:
     def solve(self, theta: Theta, jitter: float) -> tuple[Solved | None, Rows]:
         """The best q(g) under θ, and the features A."""
         prepared, _ = prepare(*theta, jitter)
-        A = np.asarray(with_features(prepared, self.chunk).features.A, np.float64)
+        features = with_features(prepared, self.chunk).features
+        A = np.asarray(features.A, np.float64)
         A = A.reshape(len(self.y), -1)  # one function, with a kernel of its own or not
-        solved = solve(A, self.y, self.b) if np.all(np.isfinite(A)) else None
+        d = np.ravel(np.asarray(features.diagonal, np.float64)) - np.sum(A * A, axis=1)
+        unexplained = float(np.sum(np.maximum(d, 0.0)))
+        solved = solve(A, self.y, self.b, unexplained) if np.all(np.isfinite(A)) else None
         if solved is not None:
             self.b = solved.b
         return solved, A

@@ -77,7 +77,7 @@ def main() -> int:
                  *(f"{number:.3f}" for number in (*far, first, last))]
             )  # fmt: skip
     RESULTS.mkdir(exist_ok=True)
-    figure.savefig(RESULTS / "banana.png", dpi=130)
+    figure.savefig(RESULTS / "banana.png", dpi=80)
     table(
         ["method", "M", "NLL", "error", "distance of Z at first", "at the end", "of rows",
          "|p − ½| of Z at first", "at the end"],

@@ -3,10 +3,12 @@
     cd benchmarks && python -m papers.hensman_table --data FOLDER [--resume]
 
 Full methods (KL, EP) where rows are few; sparse ones with 8 inducing points and with 3 % of the
-rows; their mean-field baseline with 3 %. All of them until they converge, as the paper's: tol=1e-6.
-The last column is the lowest NLL that the paper's table prints for the set. What differs: folds are
-ours, twonorm and ringnorm have 7,400 rows, ringnorm is drawn anew from its formula, and
-flare-solar, german and the like have un-normalised inputs.
+rows; their mean-field baseline with both. Bounds are climbed until they converge; EP keeps its
+default number of evaluations, because its energy bounds nothing, and inducing points that climb it
+for long fit the rows (`--long-ep` shows that). The last column is the lowest NLL that the paper's
+table prints for the set. What differs: folds are ours, twonorm and ringnorm have 7,400 rows,
+ringnorm is drawn anew from its formula, and flare-solar, german and the like have un-normalised
+inputs.
 """
 
 import argparse
@@ -46,16 +48,19 @@ METHODS = {
 }
 
 
-def classifier(method: str, n_rows: int, seed: int) -> GPClassifier | None:
+LONG = {"max_epochs": 200, "tol": 1e-6}
+
+
+def classifier(method: str, n_rows: int, seed: int, long_ep: bool) -> GPClassifier | None:
     """As the table has it; None where it takes too long."""
     options = dict(METHODS[method])
+    if long_ep or not method.startswith("EP"):
+        options |= LONG
     if options["n_inducing"] is None and n_rows > MOST_FULL:
         return None
     if options["n_inducing"] == 0.03:
         options["n_inducing"] = max(2, round(0.03 * n_rows))
-    return GPClassifier(
-        likelihood="probit", kernel="rbf", max_epochs=200, tol=1e-6, random_state=seed, **options
-    )
+    return GPClassifier(likelihood="probit", kernel="rbf", random_state=seed, **options)
 
 
 def main() -> int:
@@ -65,6 +70,7 @@ def main() -> int:
     parser.add_argument("--sets", nargs="+", default=list(PAPER_BEST), metavar="NAME")
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS)
     parser.add_argument("--folds", type=int, default=10, help="the first so many of ten")
+    parser.add_argument("--long-ep", action="store_true", help="EP until it converges, too")
     parser.add_argument("--resume", action="store_true")
     options = parser.parse_args()
     for name in options.sets:
@@ -77,7 +83,7 @@ def main() -> int:
         for method in options.methods:
             found = []
             for fold, (train, test) in enumerate(folds[: options.folds]):
-                model = classifier(method, len(train), fold)
+                model = classifier(method, len(train), fold, options.long_ep)
                 if model is None:
                     break
 
@@ -88,7 +94,10 @@ def main() -> int:
                     scored = figures(model.predict_log_proba(X[test]), y[test])
                     return {"nll": scored["nll"], "error": 1 - scored["accuracy"], "s": seconds}
 
-                found.append(grid.cell({"set": name, "method": method, "fold": fold}, run)["nll"])
+                of = {"set": name, "method": method, "fold": fold}
+                if options.long_ep and method.startswith("EP"):
+                    of["long"] = True
+                found.append(grid.cell(of, run)["nll"])
             if not found:
                 cells.append("")
                 continue

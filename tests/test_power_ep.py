@@ -197,6 +197,22 @@ def test_ep_equals_a_dense_one_row_by_row():
     np.testing.assert_allclose(nu[:, 0], variance, atol=1e-6)
 
 
+def test_fitc_is_dense_ep_under_its_own_prior():
+    """Q + diag(K − Q) in the place of K: what points do not explain is each row's own."""
+    theta, stream, n_latent = problem("Probit", rows=16)
+    stream = replace(stream, weight=np.ones(16))
+    prepared, found = _settled(theta, stream, n_latent, Fraction(1.0))
+    X = jnp.asarray(stream.X)
+    features, new = prepared.features(X), prepared.features(X + 0.4)
+    A = np.asarray(features.A)
+    prior = A @ A.T + np.diag(np.asarray(features.diagonal) - np.sum(A * A, axis=1))
+    evidence, mean, _ = _dense_ep(prior, 2 * stream.y - 1, np.ones(16), sweeps=30)
+    np.testing.assert_allclose(found.energy, evidence, rtol=1e-6)
+    mu, _ = prepared.marginals(new, jax.device_put(moments(found.q)[0]))
+    at_new = np.asarray(new.A) @ A.T @ np.linalg.solve(prior, mean)
+    np.testing.assert_allclose(mu[:, 0], at_new, atol=1e-6)
+
+
 def test_fitc_with_every_row_in_any_order_is_ep():
     theta, stream, n_latent = _full("Logit")
     _, found = _settled(theta, stream, n_latent, Fraction(1.0))

@@ -90,6 +90,9 @@ bench-large: bench-setup ## seconds to the rivals' NLL after 180 s, on 581,012 a
 bench-compare: $(VENV)/.dev ## NLL and calibration beside boosting, forest, logistic regression
 	$(BIN)/python benchmarks/compare.py
 
+bench-engines: $(VENV)/.dev ## NLL, error and seconds of every inference on 25 sets: hours
+	$(BIN)/python benchmarks/engines.py --resume
+
 PAPERS = cd benchmarks && $(abspath $(BIN))/python -m papers.
 
 bench-papers: $(VENV)/.dev ## the papers' tables and figures, made anew: hours
@@ -132,6 +135,6 @@ clean: ## remove the environments and build products
 	rm -rf $(VENV) $(VENV)-gpflow $(VENV)-gpytorch $(VENV)-docs build dist .pytest_cache .ruff_cache
 
 .PHONY: help demo check test test-slow docs format clean bench-setup bench-accuracy bench-likelihoods \
-	bench-categorical bench-classes bench-race bench-race-all bench-large bench-compare bench-papers bench-step \
+	bench-categorical bench-classes bench-race bench-race-all bench-large bench-compare bench-engines bench-papers bench-step \
 	bench-prediction bench-cold bench-scaling bench-quick bench-noise bench-fermi bench-noise-uci \
 	bench-noise-mnist bench-active

@@ -23,12 +23,12 @@ ROWS = 400  # the training part of the set's first split
 METHODS = {"KL": "natural", "EP-FITC": "power-ep", "mean field": "mean-field"}
 
 
-def classifier(method: str, count: int, **more) -> GPClassifier:
+def classifier(method: str, count: int, seed: int, **more) -> GPClassifier:
     if method == "KL":  # points are slow to settle
         more = {"max_epochs": 1000, "tol": 1e-8, **more}
     return GPClassifier(
         likelihood="probit", kernel="rbf", inference=METHODS[method], n_inducing=count,
-        random_state=0, **more,
+        random_state=seed, **more,
     )  # fmt: skip
 
 
@@ -43,6 +43,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     add_data_option(parser)
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS)
+    parser.add_argument("--seed", type=int, default=0, help="of the places where points start")
     options = parser.parse_args()
     X, y = load("banana", options.data)
     train, test = slice(0, ROWS), slice(ROWS, None)
@@ -56,8 +57,10 @@ def main() -> int:
     rows, moved = [], []
     for method, of_method in zip(options.methods, axes, strict=True):
         for count, axis in zip(COUNTS, of_method, strict=True):
-            started = classifier(method, count, optimizer=None).fit(X[train], y[train])
-            fitted = classifier(method, count).fit(X[train], y[train])
+            started = classifier(method, count, options.seed, optimizer=None).fit(
+                X[train], y[train]
+            )
+            fitted = classifier(method, count, options.seed).fit(X[train], y[train])
             first, last = (
                 float(np.median(np.abs(fitted.predict_proba(c.inducing_points_)[:, 1] - 0.5)))
                 for c in (started, fitted)

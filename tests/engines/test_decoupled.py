@@ -7,6 +7,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_moons
 
+from bad_tables import BAD
 from gpclf import GPClassifier
 from gpclf.gaussian import Natural, moments
 from gpclf.inference.decoupled import Decoupled, climb_decoupled, look
@@ -16,7 +17,6 @@ from gpclf.kernels import RBF
 from gpclf.linalg import conjugate_gradients
 from gpclf.model import prepare
 from problems import POINTS, ROWS, problem
-from test_estimator import BAD
 
 FEW = {"inference": "decoupled", "n_inducing": 5, "random_state": 0}
 MORE = 4  # of the points are for the mean alone

@@ -8,12 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from bad_tables import BAD
 from gpclf import GPClassifier
 from gpclf.gaussian import moments
 from gpclf.inference.hyper import Theta
 from gpclf.inference.mean_field import MeanField, cut, solve
 from problems import problem
-from test_estimator import BAD
 
 JITTER = 1e-9
 

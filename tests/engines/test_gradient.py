@@ -6,6 +6,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_classification
 
+from bad_tables import BAD
 from gpclf import GPClassifier
 from gpclf.gaussian import Natural
 from gpclf.gaussian import moments as natural_moments
@@ -15,7 +16,6 @@ from gpclf.inference.factored import Factored, factored, factors, moments
 from gpclf.kernels import RBF
 from gpclf.model import prepare
 from problems import POINTS, ROWS, problem
-from test_estimator import BAD
 
 GRADIENT = {"inference": "gradient", "n_inducing": 10, "random_state": 0}
 SETS = {

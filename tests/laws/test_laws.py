@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import expit, log_expit, log_ndtr, ndtr
 
 import cases
@@ -20,44 +19,9 @@ from gpclf.likelihoods.logistic_softmax import taylor
 from gpclf.likelihoods.logit import expected_log_sigmoid, expected_sigmoid, with_slopes
 from gpclf.likelihoods.logit_pg import log_two_cosh_half, pg_mean
 from gpclf.likelihoods.softmax import tilt
+from grid import GRID, MEANS, compiled, margin, product_rule, row_of
 
 ALL = pytest.mark.parametrize("name", sorted(cases.LIKELIHOODS))
-
-MEANS = st.floats(-1e3, 1e3) | st.floats(-5, 5) | st.just(0.0)
-VARIANCES = st.floats(-12, 4).map(lambda e: 10.0**e)
-GRID = st.tuples(
-    st.integers(0, 3), st.lists(MEANS, min_size=4, max_size=4),
-    st.lists(VARIANCES, min_size=4, max_size=4),
-)  # fmt: skip
-
-
-def _case(name, draw, dtype=np.float64):
-    likelihood, n_classes = cases.LIKELIHOODS[name]
-    n_latent = likelihood.n_latent(n_classes)
-    y, mu, nu = draw
-    return (
-        likelihood,
-        jnp.asarray(y % n_classes),
-        jnp.asarray(mu[:n_latent], dtype),
-        jnp.asarray(nu[:n_latent], dtype),
-    )
-
-
-_JITTED: dict = {}
-
-
-def _jit(name, method):
-    """Compiled once per likelihood and method, not once per example."""
-    if (name, method) not in _JITTED:
-        bound = getattr(cases.LIKELIHOODS[name][0], method.removeprefix("grad "))
-
-        def function(*arguments):
-            return bound(*arguments)
-
-        if method.startswith("grad "):
-            function = jax.grad(function, argnums=(1, 2))
-        _JITTED[name, method] = jax.jit(function)
-    return _JITTED[name, method]
 
 
 @ALL
@@ -79,21 +43,21 @@ def test_what_a_posterior_begins_with_feels_a_confident_mistake(name, x64):
 @given(draw=GRID)
 def test_values_sites_and_gradients_are_finite_everywhere(name, dtype, draw):
     with jax.enable_x64(True):
-        _, y, mu, nu = _case(name, draw, dtype)
-        assert np.isfinite(_jit(name, "bound")(y, mu, nu))
-        for part in (*_jit(name, "sites")(y, mu, nu), *_jit(name, "grad bound")(y, mu, nu)):
+        _, y, mu, nu = row_of(name, draw, dtype)
+        assert np.isfinite(compiled(name, "bound")(y, mu, nu))
+        for part in (*compiled(name, "sites")(y, mu, nu), *compiled(name, "grad bound")(y, mu, nu)):
             assert part.dtype == dtype
             assert np.all(np.isfinite(part))
-        assert np.all(np.isfinite(_jit(name, "log_probabilities")(mu, nu)))
+        assert np.all(np.isfinite(compiled(name, "log_probabilities")(mu, nu)))
 
 
 @ALL
 @given(draw=GRID)
 def test_sites_are_the_gradient_of_the_bound(name, draw):
     with jax.enable_x64(True):
-        _, y, mu, nu = _case(name, draw)
-        tau, lam = _jit(name, "sites")(y, mu, nu)
-        by_mean, by_variance = _jit(name, "grad bound")(y, mu, nu)
+        _, y, mu, nu = row_of(name, draw)
+        tau, lam = compiled(name, "sites")(y, mu, nu)
+        by_mean, by_variance = compiled(name, "grad bound")(y, mu, nu)
         np.testing.assert_allclose(tau, -2 * by_variance, rtol=1e-6, atol=1e-9)
         scale = 1 + np.max(np.abs(tau * mu))
         np.testing.assert_allclose(lam, by_mean + tau * mu, rtol=1e-6, atol=1e-9 * scale)
@@ -103,11 +67,11 @@ def test_sites_are_the_gradient_of_the_bound(name, draw):
 @given(draw=GRID)
 def test_gradients_equal_finite_differences(name, draw):
     with jax.enable_x64(True):
-        _, y, mu, nu = _case(name, draw)
+        _, y, mu, nu = row_of(name, draw)
         # where f is nearly known the winner integral's rounding outgrows its differences
         mu, nu = jnp.clip(mu, -20, 20), jnp.clip(nu, 0.1 if name in cases.FLIPPED else 1e-3, 20)
-        bound = _jit(name, "bound")
-        by_mean, by_variance = _jit(name, "grad bound")(y, mu, nu)
+        bound = compiled(name, "bound")
+        by_mean, by_variance = compiled(name, "grad bound")(y, mu, nu)
         for c in range(len(mu)):
             for point, gradient, step in ((mu, by_mean, 1e-4), (nu, by_variance, 1e-4 * nu[c])):
 
@@ -123,18 +87,13 @@ def test_gradients_equal_finite_differences(name, draw):
 @given(draw=GRID)
 def test_at_zero_variance_the_bound_is_the_log_probability(name, draw):
     with jax.enable_x64(True):
-        _, y, mu, nu = _case(name, draw)
-        bound = _jit(name, "bound")(y, mu, jnp.full_like(nu, 1e-12))
-        exact = _jit(name, "log_prob")(y, mu)
+        _, y, mu, nu = row_of(name, draw)
+        bound = compiled(name, "bound")(y, mu, jnp.full_like(nu, 1e-12))
+        exact = compiled(name, "log_prob")(y, mu)
         if name in cases.LOOSE_AT_ZERO:
             assert bound <= exact + 1e-8
-        elif name not in cases.FLIPPED or _margin(y, mu) > 1e-4:  # a step has no value at 0
+        elif name not in cases.FLIPPED or margin(y, mu) > 1e-4:  # a step has no value at 0
             np.testing.assert_allclose(bound, exact, rtol=1e-7, atol=1e-6)
-
-
-def _margin(y, mu):
-    """How far the winner is from changing."""
-    return abs(float(mu[0])) if len(mu) == 1 else float(np.diff(np.sort(np.asarray(mu))[-2:])[0])
 
 
 def _flips(likelihood, n_classes):
@@ -166,8 +125,8 @@ def _expected_log_prob(name, y, mu, nu):
 @given(draw=GRID)
 def test_the_bound_never_exceeds_the_truth(name, draw):
     with jax.enable_x64(True):
-        _, y, mu, nu = _case(name, draw)
-        bound = float(_jit(name, "bound")(y, mu, nu))
+        _, y, mu, nu = row_of(name, draw)
+        bound = float(compiled(name, "bound")(y, mu, nu))
         exact = _expected_log_prob(name, y, mu, nu)
         if name in cases.QUADRATURE:
             tolerance = 1e-5 if np.max(nu) <= 25 else 1e-3
@@ -176,32 +135,24 @@ def test_the_bound_never_exceeds_the_truth(name, draw):
             assert bound <= exact + 1e-8 * (1 + abs(exact))
 
 
-def _product_rule(mu, nu, count):
-    """Nodes (n, C) and weights of a Gauss-Hermite rule for N(μ, ν)."""
-    x, w = hermegauss(count)
-    grid = np.stack(np.meshgrid(*[x] * len(mu), indexing="ij"), -1).reshape(-1, len(mu))
-    weights = np.stack(np.meshgrid(*[w / w.sum()] * len(mu), indexing="ij"), -1)
-    return np.asarray(mu) + np.sqrt(np.asarray(nu)) * grid, np.prod(weights, -1).ravel()
-
-
 @pytest.mark.parametrize("name", sorted(cases.NOISY))
 @settings(max_examples=15)
 @given(draw=GRID)
 def test_with_noise_the_bound_lies_below_the_expected_log_likelihood(name, draw):
     with jax.enable_x64(True):
-        _, y, mu, nu = _case(name, draw)
+        _, y, mu, nu = row_of(name, draw)
         mu, nu = jnp.clip(mu, -6, 6), jnp.minimum(nu, 0.5)
-        f, weight = _product_rule(mu, nu, 12)
-        logs = jax.vmap(_jit(name, "log_prob"), (None, 0))(y, f)
-        assert float(_jit(name, "bound")(y, mu, nu)) <= weight @ logs + 1e-6
+        f, weight = product_rule(mu, nu, 12)
+        logs = jax.vmap(compiled(name, "log_prob"), (None, 0))(y, f)
+        assert float(compiled(name, "bound")(y, mu, nu)) <= weight @ logs + 1e-6
 
 
 @ALL
 @given(draw=GRID)
 def test_probabilities_sum_to_one(name, draw):
     with jax.enable_x64(True):
-        _, _, mu, nu = _case(name, draw)
-        logs = _jit(name, "log_probabilities")(mu, nu)
+        _, _, mu, nu = row_of(name, draw)
+        logs = compiled(name, "log_probabilities")(mu, nu)
         np.testing.assert_allclose(np.exp(logs).sum(), 1.0, atol=2e-5)
 
 
@@ -209,12 +160,12 @@ def test_probabilities_sum_to_one(name, draw):
 @given(draw=GRID)
 def test_at_zero_variance_probabilities_are_the_likelihood(name, draw):
     with jax.enable_x64(True):
-        _, y, mu, nu = _case(name, draw)
+        _, y, mu, nu = row_of(name, draw)
         mu = jnp.clip(mu, -30, 30)
-        if name in cases.FLIPPED and _margin(y, mu) < 1e-4:
+        if name in cases.FLIPPED and margin(y, mu) < 1e-4:
             return
-        logs = _jit(name, "log_probabilities")(mu, jnp.full_like(nu, 1e-12))
-        exact = [_jit(name, "log_prob")(jnp.asarray(k), mu) for k in range(len(logs))]
+        logs = compiled(name, "log_probabilities")(mu, jnp.full_like(nu, 1e-12))
+        exact = [compiled(name, "log_prob")(jnp.asarray(k), mu) for k in range(len(logs))]
         np.testing.assert_allclose(np.exp(logs), np.exp(np.array(exact)), atol=2e-5)
 
 
@@ -224,9 +175,9 @@ def test_at_zero_variance_probabilities_are_the_likelihood(name, draw):
 @example(draw=(0, [0.0] * 4, [10.0, 0.01, 0.01, 0.01]))  # a wide function beside narrow ones
 def test_probabilities_are_the_expected_likelihood(name, draw):
     with jax.enable_x64(True):
-        likelihood, _, mu, nu = _case(name, draw)
+        likelihood, _, mu, nu = row_of(name, draw)
         n_classes = cases.LIKELIHOODS[name][1]
-        probabilities = np.exp(_jit(name, "log_probabilities")(mu, nu))
+        probabilities = np.exp(compiled(name, "log_probabilities")(mu, nu))
         mu, nu = np.asarray(mu), np.asarray(nu)
         if name in cases.FLIPPED:
             sd = np.sqrt(nu + likelihood.noise)
@@ -250,8 +201,8 @@ def test_probabilities_are_the_expected_likelihood(name, draw):
 @given(draw=GRID, seed=st.integers(0, 100))
 def test_permuting_classes_permutes_probabilities_and_leaves_the_bound(name, draw, seed):
     with jax.enable_x64(True):
-        _, y, mu, nu = _case(name, draw)
-        logs, bound = _jit(name, "log_probabilities"), _jit(name, "bound")
+        _, y, mu, nu = row_of(name, draw)
+        logs, bound = compiled(name, "log_probabilities"), compiled(name, "bound")
         if len(mu) == 1:  # the other class is the other sign
             np.testing.assert_allclose(logs(-mu, nu), logs(mu, nu)[::-1], rtol=1e-9, atol=1e-12)
             np.testing.assert_allclose(bound(1 - y, -mu, nu), bound(y, mu, nu), rtol=1e-9)
@@ -268,16 +219,16 @@ def test_permuting_classes_permutes_probabilities_and_leaves_the_bound(name, dra
 @given(draw=GRID)
 def test_the_sites_of_a_concave_bound_are_not_negative(name, draw):
     with jax.enable_x64(True):
-        _, y, mu, nu = _case(name, draw)
-        assert np.all(_jit(name, "sites")(y, mu, nu).precision >= 0)
+        _, y, mu, nu = row_of(name, draw)
+        assert np.all(compiled(name, "sites")(y, mu, nu).precision >= 0)
 
 
 @given(draw=GRID)
 def test_the_tilted_bound_is_at_least_gumbels_and_jensens(draw):
     with jax.enable_x64(True):
-        _, y, mu, nu = _case("Softmax", draw)
-        tilted = float(_jit("Softmax", "bound")(y, mu, nu))
-        gumbel = float(_jit("SoftmaxGumbel", "bound")(y, mu, nu))
+        _, y, mu, nu = row_of("Softmax", draw)
+        tilted = float(compiled("Softmax", "bound")(y, mu, nu))
+        gumbel = float(compiled("SoftmaxGumbel", "bound")(y, mu, nu))
         jensen = float(mu[y] - jax.nn.logsumexp(mu + nu / 2))
         assert tilted >= max(gumbel, jensen) - 1e-9 * (1 + abs(tilted))
 
@@ -285,7 +236,7 @@ def test_the_tilted_bound_is_at_least_gumbels_and_jensens(draw):
 @given(draw=GRID)
 def test_the_tilt_is_a_fixed_point(draw):
     with jax.enable_x64(True):
-        _, _, mu, nu = _case("Softmax", draw)
+        _, _, mu, nu = row_of("Softmax", draw)
         mu, nu = jnp.clip(mu, -30, 30), jnp.minimum(nu, 100.0)
         a = jax.jit(tilt)(mu, nu)
         np.testing.assert_allclose(a, jax.nn.softmax(mu + 0.5 * (1 - 2 * a) * nu), atol=1e-4)
@@ -297,9 +248,9 @@ def test_the_tilt_is_a_fixed_point(draw):
 @given(draw=GRID)
 def test_the_exact_logit_is_tighter_than_polya_gamma(draw):
     with jax.enable_x64(True):
-        _, y, mu, nu = _case("Logit", draw)
-        exact = float(_jit("Logit", "bound")(y, mu, nu))
-        assert exact >= float(_jit("LogitPG", "bound")(y, mu, nu)) - 1e-6 * (1 + abs(exact))
+        _, y, mu, nu = row_of("Logit", draw)
+        exact = float(compiled("Logit", "bound")(y, mu, nu))
+        assert exact >= float(compiled("LogitPG", "bound")(y, mu, nu)) - 1e-6 * (1 + abs(exact))
 
 
 @given(mean=st.floats(-50, 50), variance=st.sampled_from([1e-12, 0.1, 1.0, 25.0, 1e4]))
@@ -329,11 +280,11 @@ def test_limits_at_zero_are_reached_without_a_step(x64):
 @given(draw=GRID)
 def test_the_collapsed_logistic_softmax_is_tighter_than_the_augmented(draw):
     with jax.enable_x64(True):
-        _, y, mu, nu = _case("LogisticSoftmax", draw)
-        tightest = float(_jit("LogisticSoftmax", "bound")(y, mu, nu))
-        collapsed = float(_jit("LogisticSoftmax closed", "bound")(y, mu, nu))
+        _, y, mu, nu = row_of("LogisticSoftmax", draw)
+        tightest = float(compiled("LogisticSoftmax", "bound")(y, mu, nu))
+        collapsed = float(compiled("LogisticSoftmax closed", "bound")(y, mu, nu))
         assert tightest >= collapsed - 1e-6 * (1 + abs(collapsed))
-        augmented = float(_jit("LogisticSoftmaxAugmented", "bound")(y, mu, nu))
+        augmented = float(compiled("LogisticSoftmaxAugmented", "bound")(y, mu, nu))
         assert collapsed >= augmented - 1e-9 * (1 + abs(collapsed))
 
 
@@ -358,11 +309,11 @@ def test_the_logistic_softmax_of_opposite_functions_is_the_logit(f):
 @given(draw=GRID)
 def test_taylor_probabilities_match_the_exact_ones_where_the_spread_is_small(draw):
     with jax.enable_x64(True):
-        _, _, mu, nu = _case("LogisticSoftmax", draw)
+        _, _, mu, nu = row_of("LogisticSoftmax", draw)
         mu, nu = jnp.clip(mu, -4, 4), jnp.minimum(nu, 0.03)
         mean, variance = taylor(mu, nu)
         np.testing.assert_allclose(jnp.sum(mean), 1, rtol=1e-12)
-        exact = np.exp(_jit("LogisticSoftmax", "log_probabilities")(mu, nu))
+        exact = np.exp(compiled("LogisticSoftmax", "log_probabilities")(mu, nu))
         np.testing.assert_allclose(mean, exact, atol=3e-4)
         quick = lik.LogisticSoftmax(integration="taylor").log_probabilities(mu, nu)
         np.testing.assert_allclose(np.exp(quick), mean, rtol=1e-9)
@@ -386,9 +337,9 @@ def test_taylors_second_derivatives_are_those_of_the_likelihood(x64):
 
 @pytest.mark.parametrize("name", sorted(cases.FLIPPED))
 def test_a_row_on_the_wrong_side_has_a_site_of_negative_precision(name, x64):
-    _, y, mu, nu = _case(name, (0, [-2.0, 1.0, 0.0, -1.0], [0.4, 0.5, 0.3, 0.6]))
+    _, y, mu, nu = row_of(name, (0, [-2.0, 1.0, 0.0, -1.0], [0.4, 0.5, 0.3, 0.6]))
     mu = -mu if len(mu) == 1 else mu
-    assert np.min(_jit(name, "sites")(y, mu, nu).precision) < 0
+    assert np.min(compiled(name, "sites")(y, mu, nu).precision) < 0
 
 
 @pytest.mark.parametrize("make", [lik.Step, lik.NoisyProbit, lik.NoisyLogit, lik.RobustMax])

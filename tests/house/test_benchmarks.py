@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-FOLDER = Path(__file__).parents[1] / "benchmarks"
+FOLDER = Path(__file__).parents[2] / "benchmarks"
 ELSEWHERE = {"rival_gpflow", "rival_gpytorch"}  # run in environments of their own
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in ELSEWHERE)
 NAMES += sorted(f"papers.{path.stem}" for path in FOLDER.glob("papers/[a-z]*.py"))

@@ -18,6 +18,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from bad_tables import BAD
 from gpclf import GPClassifier
 from gpclf.inference import stochastic
 from gpclf.kernels import RBF
@@ -262,24 +263,6 @@ def test_predictions_of_any_length_compile_at_most_twice(fitted, iris, traces):
     for rows in (1, 7, 1000, 100_000):
         fitted.predict_proba(np.resize(X, (rows, 4)))
     assert traces.count("_log_probabilities") <= 2
-
-
-BAD = {
-    "one row per class": (np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]]), [0, 1, 2]),
-    "a constant column": (np.c_[np.arange(20.0), np.full(20, 3.0)], np.arange(20) % 2),
-    "every row twice": (np.repeat(np.arange(10.0), 2)[:, None], np.arange(20) // 10),
-    "wild scales": (
-        np.random.default_rng(0).normal(size=(30, 3)) * [1e12, 1e-12, 1],
-        np.arange(30) % 3,
-    ),
-    "zeros beside heavy tails": (
-        np.c_[np.zeros(40), np.random.default_rng(0).standard_cauchy(40) ** 5],
-        np.arange(40) % 2,
-    ),
-    "two rows": (np.array([[0.0], [1.0]]), [0, 1]),
-    "all rows equal": (np.ones((6, 2)), [0, 1, 0, 1, 0, 1]),
-    "huge": (np.array([[1e300], [-1e300], [1e299], [0.0]]), [0, 1, 0, 1]),
-}
 
 
 @pytest.mark.parametrize(

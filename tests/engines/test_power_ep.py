@@ -11,6 +11,7 @@ from scipy.special import log_expit, log_ndtr
 from scipy.stats import norm
 
 import cases
+from bad_tables import BAD
 from gpclf import GPClassifier
 from gpclf import likelihoods as lik
 from gpclf.gaussian import Natural, moments
@@ -20,9 +21,8 @@ from gpclf.inference.power_ep import energy_bound, see_all, sweep
 from gpclf.inference.power_sites import Fraction
 from gpclf.likelihoods import Sites
 from gpclf.model import prepare
+from grid import GRID, compiled, margin, product_rule, row_of
 from problems import ROWS, problem
-from test_estimator import BAD
-from test_laws import GRID, _case, _jit, _margin, _product_rule
 
 # one of each kind: a rule for one function, closed forms, an integral over the winner, races
 KINDS = pytest.mark.parametrize(
@@ -50,8 +50,8 @@ def _x64():
 @given(draw=GRID)
 def test_at_power_one_the_evidence_is_the_predicted_probability(name, draw):
     with jax.enable_x64(True):
-        _, y, mu, nu = _case(name, draw)
-        predicted = _jit(name, "log_probabilities")(mu, nu)[y]
+        _, y, mu, nu = row_of(name, draw)
+        predicted = compiled(name, "log_probabilities")(mu, nu)[y]
         value, *slopes = _evidence(name, 1.0)(y, mu, nu)
         np.testing.assert_allclose(value, predicted, rtol=1e-5, atol=3e-4)
         assert all(np.all(np.isfinite(part)) for part in slopes)
@@ -62,12 +62,12 @@ def test_at_power_one_the_evidence_is_the_predicted_probability(name, draw):
 @given(draw=GRID)
 def test_at_zero_variance_it_is_the_power_of_the_likelihood(name, draw):
     with jax.enable_x64(True):
-        _, y, mu, nu = _case(name, draw)
+        _, y, mu, nu = row_of(name, draw)
         assert all(np.all(np.isfinite(part)) for part in _evidence(name, 0.5)(y, mu, nu))
-        if name in cases.NOISY or (name in cases.FLIPPED and _margin(y, mu) < 1e-4):
+        if name in cases.NOISY or (name in cases.FLIPPED and margin(y, mu) < 1e-4):
             return  # p(y | g) is still two-valued, g = f + noise; a step has no value at 0
         value, *_ = _evidence(name, 0.5)(y, mu, jnp.full_like(nu, 1e-12))
-        exact = 0.5 * _jit(name, "log_prob")(y, mu)
+        exact = 0.5 * compiled(name, "log_prob")(y, mu)
         np.testing.assert_allclose(value, exact, rtol=1e-6, atol=1e-5)
 
 
@@ -76,7 +76,7 @@ def test_at_zero_variance_it_is_the_power_of_the_likelihood(name, draw):
 @given(draw=GRID)
 def test_quadrature_finds_the_weight_wherever_it_is(name, draw):
     with jax.enable_x64(True):
-        _, y, mu, nu = _case(name, draw)
+        _, y, mu, nu = row_of(name, draw)
         mean, sd, s = float(mu[0]), float(np.sqrt(nu[0])), 2 * int(y) - 1
         if abs(mean) > 60 or sd > 30:
             return  # the plain rule of the truth ends there
@@ -91,7 +91,7 @@ def test_quadrature_finds_the_weight_wherever_it_is(name, draw):
 @KINDS
 @pytest.mark.parametrize("alpha", [1.0, 0.5])
 def test_the_slopes_are_first_and_second_derivatives_of_the_value(name, alpha):
-    _, y, mu, nu = _case(name, (1, [0.3, -0.5, 1.2, 0.1], [0.5, 1.0, 2.0, 1.5]))
+    _, y, mu, nu = row_of(name, (1, [0.3, -0.5, 1.2, 0.1], [0.5, 1.0, 2.0, 1.5]))
     value, g, h = _evidence(name, alpha)(y, mu, nu)
     for c in range(len(mu)):
         ahead, behind = (
@@ -106,7 +106,7 @@ def test_a_few_nodes_of_several_functions_are_enough_for_powers_below_one():
     likelihood = cases.LIKELIHOODS[name][0]
     for mean, variance in (((0.3, -1.0), (0.5, 2.0)), ((-6.0, 4.0), (9.0, 1.0))):
         mu, nu = jnp.array(mean), jnp.array(variance)
-        f, weight = _product_rule(mu, nu, 80)
+        f, weight = product_rule(mu, nu, 80)
         logs = jax.vmap(lambda f: likelihood.log_prob(jnp.asarray(0), f))(jnp.asarray(f))
         exact = np.logaddexp.reduce(0.5 * np.asarray(logs) + np.log(weight))
         value, *_ = _evidence(name, 0.5)(jnp.asarray(0), mu, nu)

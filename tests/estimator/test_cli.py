@@ -27,7 +27,7 @@ def row(output, name, method):
 
 
 def test_the_version_is_the_packages():
-    project = Path(__file__).parent.parent / "pyproject.toml"
+    project = Path(__file__).parents[2] / "pyproject.toml"
     version = tomllib.loads(project.read_text())["project"]["version"]
     assert run("--version").stdout == f"gpclf {version}\n"
 

@@ -1,0 +1,58 @@
+"""Random rows (y, μ, ν) for the laws of likelihoods, extremes included, and how to run them."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from hypothesis import strategies as st
+from numpy.polynomial.hermite_e import hermegauss
+
+import cases
+
+MEANS = st.floats(-1e3, 1e3) | st.floats(-5, 5) | st.just(0.0)
+VARIANCES = st.floats(-12, 4).map(lambda e: 10.0**e)
+GRID = st.tuples(
+    st.integers(0, 3), st.lists(MEANS, min_size=4, max_size=4),
+    st.lists(VARIANCES, min_size=4, max_size=4),
+)  # fmt: skip
+
+
+def row_of(name, draw, dtype=np.float64):
+    likelihood, n_classes = cases.LIKELIHOODS[name]
+    n_latent = likelihood.n_latent(n_classes)
+    y, mu, nu = draw
+    return (
+        likelihood,
+        jnp.asarray(y % n_classes),
+        jnp.asarray(mu[:n_latent], dtype),
+        jnp.asarray(nu[:n_latent], dtype),
+    )
+
+
+_JITTED: dict = {}
+
+
+def compiled(name, method):
+    """Compiled once per likelihood and method, not once per example."""
+    if (name, method) not in _JITTED:
+        bound = getattr(cases.LIKELIHOODS[name][0], method.removeprefix("grad "))
+
+        def function(*arguments):
+            return bound(*arguments)
+
+        if method.startswith("grad "):
+            function = jax.grad(function, argnums=(1, 2))
+        _JITTED[name, method] = jax.jit(function)
+    return _JITTED[name, method]
+
+
+def margin(y, mu):
+    """How far the winner is from changing."""
+    return abs(float(mu[0])) if len(mu) == 1 else float(np.diff(np.sort(np.asarray(mu))[-2:])[0])
+
+
+def product_rule(mu, nu, count):
+    """Nodes (n, C) and weights of a Gauss-Hermite rule for N(μ, ν)."""
+    x, w = hermegauss(count)
+    grid = np.stack(np.meshgrid(*[x] * len(mu), indexing="ij"), -1).reshape(-1, len(mu))
+    weights = np.stack(np.meshgrid(*[w / w.sum()] * len(mu), indexing="ij"), -1)
+    return np.asarray(mu) + np.sqrt(np.asarray(nu)) * grid, np.prod(weights, -1).ravel()

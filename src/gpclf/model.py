@@ -5,7 +5,7 @@ place where M×M algebra on the kernel happens.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -44,6 +44,13 @@ class Model(eqx.Module):
         else:
             of_kernels = jnp.sum(jax.vmap(lambda kernel: kernel.log_prior())(self.kernel))
         return of_kernels + self.inputs.log_prior()
+
+
+class Theta(NamedTuple):
+    """What hyper-parameter optimisation moves."""
+
+    model: Model
+    Z: Float[Array | np.ndarray, "*G M D"]
 
 
 class Prepared(eqx.Module):

@@ -16,7 +16,7 @@ from gpclf.inference import FitError, fit, make_plan
 from gpclf.inference.hyper import Theta
 from gpclf.inference.journal import Journal
 from gpclf.inference.loop import _rounds
-from gpclf.inference.stochastic import FIRST_RATE, natural_rate, settled
+from gpclf.inference.stochastic import FIRST_RATE, natural_rate
 from gpclf.inputs import Latent
 from problems import POINTS, ROWS, problem
 
@@ -40,17 +40,6 @@ def test_a_sample_stands_for_all_rows():
     sums = np.array([sample.weight @ sample.X for sample in samples])
     spread = sums.std(axis=0) / np.sqrt(len(samples))
     assert np.all(np.abs(sums.mean(axis=0) - weight @ stream.X) < 4 * spread)
-
-
-def test_a_fit_is_not_settled_by_the_luck_of_one_epoch():
-    """Two epochs alike by chance do not end a climb; a plateau does, whatever its noise."""
-    climbing = [0.0, 5.0, 5.0, 5.0, 12.0, 12.0, 16.0, 16.0, 22.0, 22.0]
-    plateau = [3.0, 2.0, 3.1, 2.2, 2.9, 3.0, 2.1, 2.9, 2.3, 3.1]
-    assert not any(settled(climbing[:n], 0.1) for n in range(len(climbing) + 1))
-    assert settled(plateau, 0.1)
-    assert not settled(plateau[:9], 0.1)
-    assert not settled(plateau, 0.1, 10)  # epochs that saw few of the classes: more must agree
-    assert settled(plateau * 2, 0.1, 10)
 
 
 def test_a_batch_counts_no_more_than_its_share_of_what_was_seen():

@@ -12,7 +12,7 @@ from gpclf.inference.factored import Factored, moments
 from gpclf.inference.hyper import Theta, log_prior
 from gpclf.inference.journal import ENOUGH, FitError
 from gpclf.inference.plan import Plan
-from gpclf.inference.stochastic import ROWS_PER_NOTE
+from gpclf.inference.stochastic import ROWS_PER_NOTE, falling
 from gpclf.inference.work import Work
 from gpclf.model import prepare
 
@@ -37,15 +37,6 @@ def _step_of(name: str) -> Callable:
 
 
 _STEPS = {name: _step_of(name) for name in RATES}
-
-
-def falling(rate: float, share: float) -> float:
-    """The rate after a share of all steps: half a cosine, from `rate` to 0.
-
-    The noise of the batches moves a place by about the rate: a last one that falls to nothing
-    stands for the mean of many.
-    """
-    return rate * 0.5 * (1 + np.cos(np.pi * share))
 
 
 def run_batches(theta: Theta, q: Factored, work: Work) -> tuple[Theta, Factored, str]:

@@ -4,8 +4,6 @@ Full batch by L-BFGS-B, first with the kernel and Z frozen, then freed (Hensman 
 or on batches by Adam or Adadelta.
 """
 
-import numpy as np
-
 from gpclf.data import ArrayStream
 from gpclf.gaussian import Moments, Natural
 from gpclf.inference.adaptive import run_batches
@@ -13,8 +11,8 @@ from gpclf.inference.ascent import all_rows, look
 from gpclf.inference.factored import Factored, factored, moments
 from gpclf.inference.hyper import Theta
 from gpclf.inference.journal import Journal
-from gpclf.inference.natural import begin
-from gpclf.inference.plan import LEARNING_ROWS, Plan
+from gpclf.inference.natural import begin_with_some
+from gpclf.inference.plan import Plan
 from gpclf.inference.quasi_newton import climb_by_lbfgs
 from gpclf.inference.work import Work
 from gpclf.model import prepare
@@ -22,24 +20,10 @@ from gpclf.model import prepare
 FROZEN = 0.25  # share of the evaluations, before kernel and Z are freed
 
 
-def start_of(
-    theta: Theta, q: Natural, stream: ArrayStream, plan: Plan, rng: np.random.Generator
-) -> Factored:
-    """Where the climb begins: q, or where that is the prior what an easier likelihood makes of it.
-
-    The prior itself for likelihoods whose gradient feels confident mistakes.
-    """
-    if not np.any(q.linear):
-        prepared, _ = prepare(*theta, plan.jitter)
-        some = list(stream.sample(LEARNING_ROWS, rng).whole(plan.chunk_rows))
-        q, _ = begin(prepared, q, lambda: some)
-    return factored(q)
-
-
 def run_gradient(theta: Theta, q: Natural, work: Work) -> tuple[Theta, Moments, float, str]:
     """θ and q where the climb ended, the ELBO of all rows there, and why it ended."""
     stream, plan, rng, log = work
-    here = start_of(theta, q, stream, plan, rng)
+    here = factored(begin_with_some(theta, q, stream, plan, rng)[0])
     if plan.full_batch:
         theta, here, why = _on_all_rows(theta, here, stream, plan, log)
     else:

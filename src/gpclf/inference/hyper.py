@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
 from gpclf.compilation import PLAIN, beside, forgotten_with_programs, program
 from gpclf.data import Chunk, reduce
@@ -30,17 +30,10 @@ from gpclf.inference.sites import (
     with_prior,
 )
 from gpclf.likelihoods.base import Sites
-from gpclf.model import Model, Prepared, prepare, prepare_pullback
+from gpclf.model import Model, Prepared, Theta, prepare, prepare_pullback
 from gpclf.precision import double_precision
 
 LOG_REACH = 9.0  # every logarithm stays within this distance of where a round began
-
-
-class Theta(NamedTuple):
-    """What hyper-parameter optimisation moves."""
-
-    model: Model
-    Z: Float[Array | np.ndarray, "*G M D"]
 
 
 def _survey(prepared: Prepared, q: Moments, chunk: Chunk, sites: Sites) -> Survey:

@@ -7,33 +7,35 @@ from typing import NamedTuple
 import equinox as eqx
 import numpy as np
 
-from gpclf.data import Chunk, reduce
+from gpclf.data import ArrayStream, Chunk, reduce
 from gpclf.gaussian import Moments, Natural, moments
+from gpclf.inference.plan import LEARNING_ROWS, Plan
 from gpclf.inference.sites import Survey, definite, survey, with_prior
 from gpclf.inference.sites import held as held_sum
 from gpclf.inputs import Features
 from gpclf.likelihoods import Sites
 from gpclf.linalg import plain_cholesky
-from gpclf.model import Prepared
+from gpclf.model import Prepared, Theta, prepare
 
 SMALLEST_RATE = 2.0**-12
 EASY_STEPS = 8  # under an easier likelihood, to begin with
 
 
 def stochastic_step(q: Natural, target: Natural, rate: float, sites: Sites) -> Natural:
-    """A step of size `rate` towards the sites of a batch, positive definite whatever they are.
+    """A step of size `rate` towards the sites of a batch, well inside the Gaussians.
 
-    The straight line stays inside for sites of non-negative precision. Where it leaves, the
-    correction of Lin, Schmidt & Khan (2020) takes over: Λ + ρG + ½ρ²GΛ⁻¹G, G = target − Λ.
+    The straight line, where no site has a negative precision. Else Λ + ρG + ½ρ²GΛ⁻¹G with
+    G = target − Λ (Lin, Schmidt & Khan 2020), which is at least ½Λ whatever the batch says. To
+    test whether the straight line is still positive definite would not do: a Λ that is only just
+    so makes variances, and with them the next sites, as wrong as one that is not.
     """
     step = q.towards(target, rate)
     if not np.any(np.asarray(sites.precision) < 0):
         return step
     for c, precision in enumerate(step.precision):
-        if plain_cholesky(precision) is None:
-            G = target.precision[c] - q.precision[c]
-            bent = precision + 0.5 * rate**2 * G @ np.linalg.solve(q.precision[c], G)
-            step.precision[c] = 0.5 * (bent + bent.T)
+        G = target.precision[c] - q.precision[c]
+        bent = precision + 0.5 * rate**2 * G @ np.linalg.solve(q.precision[c], G)
+        step.precision[c] = 0.5 * (bent + bent.T)
     return step
 
 
@@ -193,6 +195,19 @@ def begin(
         if visit_all(prepared, ahead[0], chunks(), keep_sites=False).elbo > highest:
             best = ahead
     return best
+
+
+def begin_with_some(
+    theta: Theta, q: Natural, stream: ArrayStream, plan: Plan, rng: np.random.Generator
+) -> tuple[Natural, int]:
+    """A first q for steps on batches, where it is the prior, and how many rows it knows."""
+    if np.any(q.linear) or theta.model.likelihood.easier(len(q.linear)) is theta.model.likelihood:
+        return q, 0
+    prepared, _ = prepare(*theta, plan.jitter)
+    some = stream.sample(LEARNING_ROWS, rng)
+    chunks = list(some.whole(plan.chunk_rows))
+    q, _ = begin(prepared, q, lambda: chunks)
+    return q, some.n_rows if np.any(q.linear) else 0
 
 
 def slope(q: Natural, m: Moments, target: Natural) -> float:

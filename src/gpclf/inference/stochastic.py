@@ -1,14 +1,12 @@
 """Epochs of stochastic natural steps, on all classes or on a few drawn for each step."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from gpclf.gaussian import Natural, moments
 from gpclf.inference.class_draws import AllClasses, ClassDraws
 from gpclf.inference.hyper import Theta, adam_start, stochastic_hyper_step
 from gpclf.inference.journal import ENOUGH, FitError
-from gpclf.inference.natural import stochastic_step
+from gpclf.inference.natural import begin_with_some, stochastic_step
 from gpclf.inference.sites import visit
 from gpclf.inference.work import Work
 from gpclf.likelihoods.logistic_softmax import LogisticSoftmaxFamily
@@ -18,21 +16,21 @@ ADAM_RATE = 0.01
 FIRST_RATE, FALL = 0.5, 0.6  # of natural steps: falls as this power of their number
 LEAST_RATE = 0.02  # beside Adam, whose θ moves on
 ROWS_PER_NOTE = 2**17  # an epoch of more rows is heard of while it runs
-WINDOW = 5  # epochs: one alone gains or loses by the luck of its batches
-
-
-def settled(elbos: Sequence[float], tolerance: float, window: int = WINDOW) -> bool:
-    """Whether the last epochs are no better on average than those before them."""
-    if len(elbos) < 2 * window:
-        return False
-    before, now = elbos[-2 * window : -window], elbos[-window:]
-    return float(np.mean(now) - np.mean(before)) < window * tolerance
 
 
 def natural_rate(step: float, seen: float) -> float:
     """The rate of a step: at first its share of the batches that q already stands for."""
     late = max(1.0, FIRST_RATE * seen) ** (1 / FALL) - 1
     return FIRST_RATE * (1 + step / 10 + late) ** -FALL
+
+
+def falling(rate: float, share: float) -> float:
+    """The rate after a share of all steps: half a cosine, from `rate` to 0.
+
+    The noise of the batches moves a place by about the rate: a last one that falls to nothing
+    stands for the mean of many. So there is no earlier place where epochs have converged.
+    """
+    return rate * 0.5 * (1 + np.cos(np.pi * share))
 
 
 def run_epochs(
@@ -52,6 +50,8 @@ def run_epochs(
         whole = theta.model.likelihood
         assert isinstance(whole, LogisticSoftmaxFamily)
         classes = ClassDraws(whole, stream.n_rows, len(q.linear), plan.drawn_classes)
+    if not seen:
+        q, seen = begin_with_some(theta, q, stream, plan, rng)
     theta = classes.narrowed(theta)
     total = float(stream.weight.sum())
     state = adam_start(theta)
@@ -63,7 +63,11 @@ def run_epochs(
     for epoch in range(plan.max_epochs):
         estimates = []
         for batch, rows in enumerate(stream.batches(plan.batch_rows, rng), 1):
-            rate = natural_rate(step / classes.factor, seen / plan.batch_rows)
+            rate = plan.rate or natural_rate(step / classes.factor, seen / plan.batch_rows)
+            if plan.optimizer == "adam" and plan.rate is None:
+                rate = max(rate, LEAST_RATE)
+            share = (epoch + (batch - 1) / n_batches) / plan.max_epochs
+            rate = falling(rate, share)
             step += 1
             drawn = classes.draw(rng)
             chunk = classes.seen_by(rows, drawn)
@@ -74,8 +78,8 @@ def run_epochs(
                     part,
                     state,
                     chunk,
-                    q_rate=plan.rate or max(rate, LEAST_RATE),
-                    rate=ADAM_RATE,
+                    q_rate=rate,
+                    rate=falling(ADAM_RATE, share),
                     jitter=plan.jitter,
                     move_points=plan.move_points,
                     own=classes.target,
@@ -85,7 +89,7 @@ def run_epochs(
                 statistics, sites = visit(prepared, m, chunk)
                 bound = float(statistics.bound)
                 target = classes.target(statistics.target())
-                part = stochastic_step(part, target, plan.rate or rate, sites)
+                part = stochastic_step(part, target, rate, sites)
             classes.remember(sites, chunk, drawn)
             q.linear[drawn], q.precision[drawn] = part
             estimates.append(bound - classes.factor * kl)
@@ -100,8 +104,5 @@ def run_epochs(
         log.score(classes.widened(theta), q)
         if log.enough:
             why = ENOUGH
-            break
-        if settled(elbos, plan.tolerance * total, round(WINDOW * classes.factor)):
-            why = "converged"
             break
     return *log.best(classes.widened(theta), q), elbos[-1], why

@@ -16,7 +16,7 @@ from gpclf.data import Chunk
 from gpclf.gaussian import Moments, Natural, moments
 from gpclf.inference.hyper import Theta, adam_start, adam_step
 from gpclf.inference.journal import ENOUGH, FitError
-from gpclf.inference.natural import stochastic_step, weakened
+from gpclf.inference.natural import begin_with_some, stochastic_step, weakened
 from gpclf.inference.power_sites import Fraction, fresh_site, projections, whole_cavity
 from gpclf.inference.sites import (
     Survey,
@@ -28,7 +28,7 @@ from gpclf.inference.sites import (
     with_features,
     with_prior,
 )
-from gpclf.inference.stochastic import ADAM_RATE, LEAST_RATE, natural_rate, settled
+from gpclf.inference.stochastic import ADAM_RATE, LEAST_RATE, falling, natural_rate
 from gpclf.inference.work import Work
 from gpclf.likelihoods import Likelihood, Sites
 from gpclf.model import Prepared, prepare
@@ -90,11 +90,18 @@ def run_stochastic_ep(
     stream, plan, rng, log = work
     fraction, total = Fraction(plan.alpha), float(stream.weight.sum())
     prepared, _ = prepare(*theta, plan.jitter)
+    if not behind:
+        q, behind = begin_with_some(theta, q, stream, plan, rng)
+    n_batches = -(-stream.n_rows // plan.batch_rows)
     state, step, energies, why, without = adam_start(theta), 0, [], "epoch limit", 0
     for epoch in range(plan.max_epochs):
         estimates, without = [], 0
         for batch in stream.batches(plan.batch_rows, rng):
             rate = plan.rate or natural_rate(float(step), behind / plan.batch_rows)
+            if plan.optimizer == "adam" and plan.rate is None:
+                rate = max(rate, LEAST_RATE)
+            share = step / (n_batches * plan.max_epochs)
+            rate = falling(rate, share)
             step += 1
             cavity = weakened(q, 1 - min(1.0, plan.alpha / total))
             m = moments(cavity)[0]
@@ -106,12 +113,10 @@ def run_stochastic_ep(
             estimates.append(float(seen.bound) + tied)
             without += int(none)
             target = with_prior(jax.tree.map(np.asarray, held(prepared, seen.sites, chunk)))
-            if plan.optimizer == "adam":
-                rate = plan.rate or max(rate, LEAST_RATE)
             q = stochastic_step(q, target, rate, seen.sites)
             if plan.optimizer == "adam":
                 theta, state = adam_step(
-                    theta, state, prepared, seen, chunk, ADAM_RATE, plan.move_points
+                    theta, state, prepared, seen, chunk, falling(ADAM_RATE, share), plan.move_points
                 )
                 prepared, _ = prepare(*theta, plan.jitter)
         energy = float(np.mean(estimates))
@@ -122,9 +127,6 @@ def run_stochastic_ep(
         log.score(theta, q)
         if log.enough:
             why = ENOUGH
-            break
-        if settled(energies, plan.tolerance * total):
-            why = "converged"
             break
     why += f", {without} rows without a site in the last epoch" if without else ""
     return *log.best(theta, q), energies[-1], why

@@ -420,7 +420,7 @@ def test_a_kind_that_cannot_tell_the_size_of_errors_says_so():
         ({"input_noise": "latent"}, None, "needs to know how large the errors are"),
         ({"input_noise_std": "learn"}, 0.1, "has nothing to learn"),
         ({"input_noise": "augment", "input_noise_std": "learn"}, None, "cannot learn"),
-        ({"input_noise_std": "learn", "noisy_features": [3]}, None, "noisy_features names 3"),
+        ({"input_noise_std": "learn", "noisy_features": [3]}, None, "features names column 3"),
         ({"input_noise": "some"}, None, "input_noise must be one of"),
     ],
 )

@@ -116,7 +116,7 @@ class Learner:
     def _errors(self, rows: np.ndarray) -> Any:
         if self.X_std is None or np.ndim(self.X_std) < 2:
             return self.X_std
-        return np.asarray(self.X_std)[rows]
+        return _rows(self.X_std, rows)
 
 
 def _rows(X: Any, rows: np.ndarray) -> Any:

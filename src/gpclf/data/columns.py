@@ -16,10 +16,20 @@ Names = Sequence[str] | np.ndarray | None
 LEVELS = (nw.Categorical, nw.Enum, nw.String, nw.Boolean)
 
 
-def as_frame(X: Any) -> nw.DataFrame | None:
-    """X as a frame of narwhals, or None if it is none."""
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    return frame if isinstance(frame, nw.DataFrame) else None
+def as_frame(X: Any, called: str = "X") -> nw.DataFrame | None:
+    """X as a frame of narwhals, or None if it is none; one sentence where two columns are alike."""
+    try:
+        frame = nw.from_native(X, eager_only=True, pass_through=True)
+        return frame if isinstance(frame, nw.DataFrame) else None
+    except ValueError:
+        labels = X.columns if hasattr(X, "iloc") else X.column_names  # pandas, or Arrow
+        names = [str(name) for name in labels]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is None:
+            raise
+        raise ValueError(
+            f"{called} has two columns named {twice!r}: give each a name of its own."
+        ) from None
 
 
 def name_of(column: int, names: Names) -> str:
@@ -41,31 +51,33 @@ def chosen(X: Any, wanted: Any, names: Names) -> list[int]:
         if frame is None:
             return []
         return [i for i, kind in enumerate(frame.schema.values()) if isinstance(kind, LEVELS)]
-    listed = np.asarray(wanted)
-    width = np.shape(X)[1]
-    if listed.ndim != 1:
-        raise ValueError("categorical_features must be a list with one entry a column.")
-    if listed.dtype.kind == "b":
-        if len(listed) != width:
-            raise ValueError(
-                f"categorical_features is a mask of {len(listed)} columns, but X has {width}."
-            )
-        return np.flatnonzero(listed).tolist()
-    if listed.dtype.kind in "iu":
-        wrong = [int(i) for i in listed if not 0 <= i < width]
+    return listed(wanted, np.shape(X)[1], names, "categorical_features")
+
+
+def listed(wanted: Any, width: int, names: Names, parameter: str) -> list[int]:
+    """The columns that a parameter lists, as indices, names or a mask."""
+    given = np.asarray(wanted)
+    if given.ndim != 1:
+        raise ValueError(f"{parameter} must be a list with one entry a column.")
+    if given.dtype.kind == "b":
+        if len(given) != width:
+            raise ValueError(f"{parameter} is a mask of {len(given)} columns, but X has {width}.")
+        return np.flatnonzero(given).tolist()
+    if given.dtype.kind in "iu":
+        wrong = [int(i) for i in given if not 0 <= i < width]
         if wrong:
             raise ValueError(
-                f"categorical_features names column {wrong[0]}, but X has columns 0 to {width - 1}."
+                f"{parameter} names column {wrong[0]}, but X has columns 0 to {width - 1}."
             )
-        return sorted({int(i) for i in listed})
+        return sorted({int(i) for i in given})
     known = [] if names is None else list(names)
-    wrong = [name for name in listed.tolist() if name not in known]
+    wrong = [name for name in given.tolist() if name not in known]
     if wrong:
         raise ValueError(
-            f"categorical_features names {wrong[0]!r}, which is no column of X"
+            f"{parameter} names {wrong[0]!r}, which is no column of X"
             + (": give X as a frame with names." if names is None else ".")
         )
-    return sorted({known.index(name) for name in listed.tolist()})
+    return sorted({known.index(name) for name in given.tolist()})
 
 
 def _values(X: Any, column: int, names: Names) -> np.ndarray:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gpclf.data import Columns, Scaling
-from gpclf.data.columns import name_of
+from gpclf.data.columns import as_frame, listed, name_of
 from gpclf.data.scaling import widths
 from gpclf.inputs import (
     Amortised,
@@ -35,14 +35,12 @@ LEARNED = ("learn", "learn-one")
 def errors_of(X_std: Any, X: np.ndarray, columns: Columns, names: Any) -> np.ndarray | None:
     """X_std as an array like X, or with one row where all rows are alike.
 
-    Or a sentence that says what is wrong with it.
+    Or a sentence that says what is wrong with it. Columns that have names are those of X of these
+    names, wherever they stand.
     """
     if X_std is None:
         return None
-    try:
-        std = np.asarray(X_std, np.float64)
-    except (TypeError, ValueError):
-        raise ValueError("X_std must hold numbers: standard deviations of the errors.") from None
+    std = _in_order(X_std, names)
     allowed = ((), (X.shape[1],), X.shape)
     if std.shape not in allowed:
         raise ValueError(
@@ -67,6 +65,43 @@ def errors_of(X_std: Any, X: np.ndarray, columns: Columns, names: Any) -> np.nda
             "of a level is not a number."
         )
     return std
+
+
+def _in_order(X_std: Any, names: Any) -> np.ndarray:
+    """X_std as an array; of columns with names each in the place that X has it in."""
+    frame = as_frame(X_std, "X_std")
+    given: list | None = None
+    if frame is not None:
+        given = [str(name) for name in frame.columns]
+        parts = [frame[:, column].to_numpy() for column in range(len(given))]
+    elif hasattr(X_std, "iloc") and np.ndim(X_std) == 1:  # a series of pandas
+        given = list(X_std.index) if all(isinstance(n, str) for n in X_std.index) else None
+        parts = list(np.asarray(X_std))
+    else:
+        parts = X_std
+    if given is not None and names is not None:
+        parts = [parts[place] for place in _places(given, [str(name) for name in names])]
+    try:
+        std = np.asarray(parts, np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("X_std must hold numbers: standard deviations of the errors.") from None
+    return std if frame is None else std.T
+
+
+def _places(given: list[str], names: list[str]) -> list[int]:
+    """Where each name of X stands among those of X_std; one sentence where they differ."""
+    foreign = [name for name in given if name not in names]
+    if foreign:
+        raise ValueError(
+            f"X_std has a column {foreign[0]!r}, which X has not: give it the names of X, or give "
+            "an array."
+        )
+    missing = [name for name in names if name not in given]
+    if missing:
+        raise ValueError(
+            f"X_std has no column {missing[0]!r}, as X has: give one, with 0 where X is exact."
+        )
+    return [given.index(name) for name in names]
 
 
 def inputs_for(
@@ -147,16 +182,8 @@ def mask_of(features: Any, n_features: int, names: Any) -> np.ndarray:
     """True for each feature that is not among those with an error; none is if None."""
     if features is None:
         return np.zeros(n_features, bool)
-    known = [] if names is None else [str(name) for name in names]
-    chosen = np.asarray(features)
-    if chosen.dtype == bool and chosen.shape == (n_features,):
-        return ~chosen
     mask = np.ones(n_features, bool)
-    for feature in features:
-        place = known.index(feature) if isinstance(feature, str) and feature in known else feature
-        if isinstance(place, str) or not 0 <= int(place) < n_features:
-            raise ValueError(f"noisy_features names {feature!r}, which X does not have.")
-        mask[int(place)] = False
+    mask[listed(features, n_features, names, "noisy_features")] = False
     return mask
 
 

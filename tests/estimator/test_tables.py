@@ -1,0 +1,80 @@
+"""Tables as users hold them: what is taken is taken rightly, the rest gets one sentence."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from gpclf import GPClassifier
+from gpclf.data import Columns
+from gpclf.estimators.noise import errors_of, mask_of
+
+QUICK = {"n_inducing": 15, "max_epochs": 8, "random_state": 0}
+NAMES = ["a", "b", "c"]
+
+
+def _refused(sentence, call, kind=ValueError):
+    with pytest.raises(kind, match=sentence) as error:
+        call()
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_errors_in_a_frame_belong_to_the_columns_of_their_names(frame):
+    X = np.zeros((4, 3))
+    std = {"c": [3.0] * 4, "a": [1.0] * 4, "b": [2.0] * 4}
+    found = errors_of(frame(std), X, Columns.numbers(3), NAMES)
+    assert np.array_equal(found, [[1.0, 2.0, 3.0]] * 4)
+    by_position = errors_of(frame(std), X, Columns.numbers(3), None)
+    assert np.array_equal(by_position, [[3.0, 1.0, 2.0]] * 4)
+
+
+def test_one_error_a_feature_belongs_to_the_feature_of_its_name():
+    series = pd.Series({"c": 3.0, "a": 1.0, "b": 2.0})
+    found = errors_of(series, np.zeros((4, 3)), Columns.numbers(3), NAMES)
+    assert np.array_equal(found, [[1.0, 2.0, 3.0]])
+    nameless = pd.Series([3.0, 1.0, 2.0])
+    found = errors_of(nameless, np.zeros((4, 3)), Columns.numbers(3), NAMES)
+    assert np.array_equal(found, [[3.0, 1.0, 2.0]])
+
+
+@pytest.mark.parametrize(
+    ("std", "sentence"),
+    [
+        (pd.DataFrame(np.ones((4, 3)), columns=["a", "b", "other"]), "column 'other', which X has"),
+        (pl.DataFrame({"a": [1.0] * 4, "b": [1.0] * 4}), "X_std has no column 'c'"),
+        (pd.DataFrame(np.ones((4, 3))), "column '0', which X has not"),
+        (pd.DataFrame(np.ones((4, 3)), columns=["a", "a", "b"]), "X_std has two .* named 'a'"),
+        (pd.Series({"a": 1.0, "b": 1.0, "d": 1.0}), "column 'd', which X has not"),
+        (pd.DataFrame({"a": ["x"] * 4, "b": 1.0, "c": 1.0}), "X_std must hold numbers"),
+        (pl.DataFrame({"a": [1.0, None, 1, 1], "b": [1.0] * 4, "c": [1.0] * 4}), "column 'a' in"),
+    ],
+)
+def test_errors_that_do_not_fit_the_columns_get_one_sentence(std, sentence):
+    _refused(sentence, lambda: errors_of(std, np.zeros((4, 3)), Columns.numbers(3), NAMES))
+
+
+def test_the_order_of_the_columns_of_errors_does_not_matter():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(60, 2)), columns=["a", "b"])
+    y = X["a"] + 0.3 * rng.normal(size=60) > 0
+    std = pd.DataFrame({"a": np.full(60, 0.05), "b": np.full(60, 0.9)})
+    straight = GPClassifier(**QUICK).fit(X, y, X_std=std)
+    swapped = GPClassifier(**QUICK).fit(X, y, X_std=std[["b", "a"]])
+    assert np.array_equal(swapped.input_noise_std_, [0.05, 0.9])
+    p = straight.predict_proba(X, X_std=std)
+    assert np.array_equal(swapped.predict_proba(X, X_std=std[["b", "a"]]), p)
+
+
+def test_features_with_errors_are_those_that_are_named():
+    for wanted in ([0, 2], ["c", "a"], [True, False, True], np.array([2, 0])):
+        assert np.array_equal(mask_of(wanted, 3, NAMES), [False, True, False])
+    assert not mask_of(None, 3, NAMES).any()
+    for wanted, sentence in (
+        ([True, False], "noisy_features is a mask of 2 columns, but X has 3"),
+        ("a", "noisy_features must be a list"),
+        ([1.5], "noisy_features names 1.5"),
+        ([-1], "noisy_features names column -1, but X has columns 0 to 2"),
+        (["d"], "noisy_features names 'd', which is no column of X"),
+    ):
+        _refused(sentence, lambda wanted=wanted: mask_of(wanted, 3, NAMES))

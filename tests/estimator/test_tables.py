@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from gpclf import GPClassifier
-from gpclf.data import Columns
+from gpclf.data import Columns, Scaling
 from gpclf.estimators.noise import errors_of, mask_of
 
 QUICK = {"n_inducing": 15, "max_epochs": 8, "random_state": 0}
@@ -78,3 +78,17 @@ def test_features_with_errors_are_those_that_are_named():
         (["d"], "noisy_features names 'd', which is no column of X"),
     ):
         _refused(sentence, lambda wanted=wanted: mask_of(wanted, 3, NAMES))
+
+
+@pytest.mark.parametrize("parameters", [{}, {"share_kernel": False}, {"kernel": "linear + rbf"}])
+def test_a_column_without_spread_has_no_relevance_and_the_others_share_it(parameters):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    X[:, 2] = 7
+    clf = GPClassifier(**QUICK, **parameters).fit(X, X[:, 0] > 0)
+    assert clf.relevance_[2] == 0
+    np.testing.assert_allclose(clf.relevance_.sum(), 1)
+
+
+def test_where_no_column_has_spread_none_has_relevance():
+    scaling = Scaling.of(np.array([[1.0, 0.0]] * 4), np.ones(4), np.array([0, 3]))
+    assert np.array_equal(scaling.by_feature(np.ones(4)), [0.0, 0.0])

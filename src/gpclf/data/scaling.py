@@ -86,14 +86,16 @@ class Scaling(NamedTuple):
         return self.centre + X * np.where(np.isfinite(self.spread), self.spread, 0.0)
 
     def by_feature(self, of_columns: np.ndarray) -> np.ndarray:
-        """One number per feature: of levels the mean, each with its part in their variance."""
-        means = []
-        for values, p in zip(
-            _split(of_columns, self.levels), _split(self.centre, self.levels), strict=True
-        ):
-            parts = p * (1 - p) if len(p) > 1 else np.ones(1)
-            means.append(parts @ values / parts.sum())
-        return np.array(means)
+        """One number per feature: of levels the mean, each with its part in their variance.
+
+        A feature without spread has 0: nothing can depend on it.
+        """
+        several = np.repeat(self.levels > 2, widths(self.levels))
+        p = np.where(several, self.centre, 0.5)  # the share of rows that have the level
+        parts = np.where(np.isfinite(self.spread), p * (1 - p), 0.0)
+        sums = np.array([part.sum() for part in _split(parts * of_columns, self.levels)])
+        totals = np.array([part.sum() for part in _split(parts, self.levels)])
+        return sums / np.where(totals > 0, totals, 1.0)
 
 
 def _split(of_columns: np.ndarray, levels: np.ndarray) -> list[np.ndarray]:

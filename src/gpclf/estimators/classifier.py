@@ -143,7 +143,7 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
     kernel_, likelihood_ : as fitted, in units of the standardised inputs.
     inducing_points_ : (M, D), or (C, M, D) if not shared, in the units of X; a feature of more than
         two levels has a column for each. Those for the mean alone come last.
-    relevance_ : how much each feature matters, from the lengthscales; sums to one.
+    relevance_ : how much each feature matters, from the lengthscales: sums to one, 0 if constant.
     n_samples_seen_ : the number of training rows, of all pieces together.
     input_noise_std_ : (D,), the standard deviation of the errors in the units of X, as learned, or
         the median of those given; None without them. It is used at prediction where `X_std` is

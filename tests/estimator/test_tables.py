@@ -92,3 +92,32 @@ def test_a_column_without_spread_has_no_relevance_and_the_others_share_it(parame
 def test_where_no_column_has_spread_none_has_relevance():
     scaling = Scaling.of(np.array([[1.0, 0.0]] * 4), np.ones(4), np.array([0, 3]))
     assert np.array_equal(scaling.by_feature(np.ones(4)), [0.0, 0.0])
+
+
+def test_a_masked_entry_is_a_missing_value():
+    X, y = np.random.default_rng(0).normal(size=(6, 2)), np.arange(6) % 2
+    for values in (X, (9 * X).astype(np.int16)):
+        masked = np.ma.masked_array(values, mask=np.zeros(X.shape, bool))
+        masked[4, 1] = np.ma.masked
+        _refused(
+            r"X contains a masked entry in row 4, column 1 \(1 such .*SimpleImputer",
+            lambda masked=masked: GPClassifier().fit(masked, y),
+        )
+    words = np.ma.masked_array(np.array([["a"], ["b"]] * 3, object), mask=[[True]] + [[False]] * 5)
+    _refused("row 0, column 0", lambda: GPClassifier(categorical_features=[0]).fit(words, y))
+    labels = np.ma.masked_array(y, mask=y * [0, 1, 0, 0, 0, 1])
+    _refused("missing label in row 1 \\(2 in all", lambda: GPClassifier().fit(X, labels))
+    weight = np.ma.masked_array(np.ones(6), mask=y)
+    _refused("sample_weight has a masked entry in row 1", lambda: GPClassifier().fit(X, y, weight))
+    std = np.ma.masked_array(np.ones((6, 2)), mask=np.eye(6, 2))
+    _refused("X_std must be finite.*row 0", lambda: GPClassifier().fit(X, y, X_std=std))
+
+
+def test_a_mask_that_hides_nothing_changes_nothing():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    y = X[:, 0] > 0
+    plain = GPClassifier(**QUICK).fit(X, y)
+    masked = GPClassifier(**QUICK).fit(np.ma.masked_array(X), np.ma.masked_array(y))
+    assert np.array_equal(masked.predict_proba(np.ma.masked_array(X)), plain.predict_proba(X))
+    hidden = np.ma.masked_array(X, mask=X > 1)
+    _refused("a masked entry in row", lambda: plain.predict(hidden))

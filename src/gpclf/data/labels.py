@@ -10,10 +10,13 @@ from gpclf.data.scaling import blocks
 
 def refuse_missing(y: Any) -> None:
     """One sentence that names the first row without a label."""
-    if y is None or (isinstance(y, np.ndarray) and y.dtype.kind in "biuUS"):
+    if isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
+        missing = np.ma.getmaskarray(y).ravel()
+    elif y is None or (isinstance(y, np.ndarray) and y.dtype.kind in "biuUS"):
         return  # scikit-learn has a word on the first, the others have no missing value
-    values = np.asarray(y, dtype=object).ravel()
-    missing = np.array([value is None or value != value for value in values], dtype=bool)
+    else:
+        values = np.asarray(y, dtype=object).ravel()
+        missing = np.array([value is None or value != value for value in values], dtype=bool)
     if missing.any():
         raise ValueError(
             f"y has a missing label in row {int(np.argmax(missing))} "

@@ -78,7 +78,8 @@ def _in_order(X_std: Any, names: Any) -> np.ndarray:
         given = list(X_std.index) if all(isinstance(n, str) for n in X_std.index) else None
         parts = list(np.asarray(X_std))
     else:
-        parts = X_std
+        masked = isinstance(X_std, np.ma.MaskedArray)
+        parts = X_std.astype(np.float64).filled(np.nan) if masked else X_std
     if given is not None and names is not None:
         parts = [parts[place] for place in _places(given, [str(name) for name in names])]
     try:

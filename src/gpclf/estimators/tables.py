@@ -8,7 +8,7 @@ from sklearn.utils.validation import _num_samples, validate_data
 
 from gpclf.data import Columns
 from gpclf.data.columns import as_frame, chosen
-from gpclf.estimators.validation import check_finite
+from gpclf.estimators.validation import check_finite, unmasked
 
 FLOATS = (np.float64, np.float32)  # rows of other types become the first
 
@@ -17,7 +17,7 @@ def labelled_table(
     estimator: Any, X: Any, y: Any, categorical: Any
 ) -> tuple[np.ndarray, np.ndarray, Columns]:
     """Training rows, their labels, and which columns hold levels; names and width are kept."""
-    X = _array_or_frame(X, categorical)
+    X = _array_or_frame(unmasked(X), categorical)
     frame = as_frame(X)
     names = None if frame is None else [str(name) for name in frame.columns]
     if not chosen(X, categorical, names):
@@ -39,6 +39,7 @@ def labelled_table(
 
 def table(estimator: Any, X: Any, columns: Columns) -> np.ndarray:
     """Rows to predict, with the columns of the training rows."""
+    X = unmasked(X, getattr(estimator, "feature_names_in_", None))
     if not columns.counts.any():
         X = validate_data(estimator, X, dtype=FLOATS, ensure_all_finite=False, reset=False)
     else:

@@ -108,10 +108,23 @@ def check_finite(X: np.ndarray, names: Any = None, levels: Any = False) -> None:
     """Name the first row and column that hold no number; columns of `levels` need none."""
     if all((np.isfinite(X[block]) | levels).all() for block in blocks(len(X))):
         return
-    finite = np.isfinite(X) | levels
-    row, column = (int(i) for i in np.argwhere(~finite)[0])
-    what = "NaN" if np.isnan(X[row, column]) else "infinity"
+    wrong = ~(np.isfinite(X) | levels)
+    row, column = np.argwhere(wrong)[0]
+    _refuse_entries(wrong, "NaN" if np.isnan(X[row, column]) else "infinity", names)
+
+
+def unmasked(X: Any, names: Any = None) -> Any:
+    """X itself, or the array below a mask that hides nothing; what is hidden is missing."""
+    if not isinstance(X, np.ma.MaskedArray) or X.ndim != 2:
+        return X
+    if np.ma.is_masked(X):
+        _refuse_entries(np.ma.getmaskarray(X), "a masked entry", names)
+    return X.data
+
+
+def _refuse_entries(wrong: np.ndarray, what: str, names: Any) -> None:
+    row, column = (int(i) for i in np.argwhere(wrong)[0])
     raise ValueError(
-        f"Input X contains {what} in row {row}, {name_of(column, names)} ({int((~finite).sum())} "
+        f"Input X contains {what} in row {row}, {name_of(column, names)} ({int(wrong.sum())} "
         "such entries in all): drop or impute them, for example with sklearn.impute.SimpleImputer."
     )

@@ -19,6 +19,9 @@ def weighed(
     class_weight: Any,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
     """The rows that count, their classes, how much they count, and their errors."""
+    if np.ma.is_masked(sample_weight):
+        row = int(np.argmax(np.ma.getmaskarray(sample_weight)))
+        raise ValueError(f"sample_weight has a masked entry in row {row}: 0 leaves a row out.")
     weight = np.broadcast_to(np.float64(1), len(index))  # takes no memory
     if sample_weight is not None or class_weight is not None:
         weight = _check_sample_weight(

@@ -9,7 +9,8 @@ import hashlib
 import json
 import os
 import re
-import tempfile
+import secrets
+import stat
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,8 @@ def restore(description: Any, arrays: dict[str, np.ndarray]) -> Any:
 def write(path: str | os.PathLike, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
     """Header and arrays as one file, there completely or not at all."""
     target = Path(path)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {target.parent}: make it first.")
     metadata = {
         "gpclf": json.dumps({"format": FORMAT, **header}),
         "sha256": NO_CHECKSUM.decode(),
@@ -81,15 +84,29 @@ def write(path: str | os.PathLike, header: dict[str, Any], arrays: dict[str, np.
     content = to_bytes(arrays, metadata=metadata)
     first, last = _place(content)
     checksum = hashlib.sha256(content).hexdigest().encode()
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content[:first] + checksum + content[last:])
+        _replace(target, content[:first] + checksum + content[last:])
+    except OSError as error:
+        if error.filename is None:
+            raise
+        # it names the file beside the one that the user named
+        raise OSError(error.errno, error.strerror, str(target)) from None
+
+
+def _replace(target: Path, content: bytes) -> None:
+    """Put a file into the place of another, with the mode that writing there would have given."""
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
+    temporary.touch(exist_ok=False)
+    try:
+        with temporary.open("wb") as file:
+            if target.exists():
+                temporary.chmod(stat.S_IMODE(target.stat().st_mode))
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
     except BaseException:
-        os.unlink(temporary)
+        temporary.unlink()
         raise
 
 

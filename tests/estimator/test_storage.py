@@ -166,6 +166,37 @@ def test_a_disk_that_fails_leaves_the_old_file(fitted, path, monkeypatch):
     assert os.listdir(path.parent) == ["model.gpclf"]
 
 
+@pytest.mark.parametrize("umask", [0o022, 0o077])
+def test_a_saved_file_has_the_mode_of_any_new_file(fitted, tmp_path, umask):
+    before = os.umask(umask)
+    try:
+        with open(tmp_path / "plain", "wb"):
+            pass
+        fitted.save(tmp_path / "model.gpclf")
+    finally:
+        os.umask(before)
+    plain, saved = ((tmp_path / name).stat().st_mode for name in ("plain", "model.gpclf"))
+    assert oct(saved) == oct(plain)
+
+
+def test_a_file_that_is_written_again_keeps_its_mode(fitted, path):
+    path.chmod(0o640)
+    fitted.save(path)
+    assert oct(path.stat().st_mode & 0o777) == oct(0o640)
+
+
+def test_a_place_that_cannot_be_written_to_is_named_as_the_user_named_it(fitted, tmp_path):
+    with pytest.raises(FileNotFoundError) as error:
+        fitted.save(tmp_path / "missing" / "model.gpclf")
+    assert str(error.value) == f"There is no folder {tmp_path / 'missing'}: make it first."
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(IsADirectoryError) as error:
+        fitted.save(tmp_path / "folder")
+    assert error.value.filename == str(tmp_path / "folder")
+    assert error.value.filename2 is None
+    assert os.listdir(tmp_path) == ["folder"]
+
+
 WRITER = """
 import sys
 from gpclf import storage

@@ -1,5 +1,9 @@
-"""Kernels: k(x, x′), as objects (`RBF() + 0.5 * Matern52()`) or by name ("rbf + matern52")."""
+"""Kernels: k(x, x′), as objects (`RBF() + 2 * Matern52()`) or by name ("rbf + 2 * matern52")."""
 
+import re
+from functools import reduce
+from math import inf
+from operator import add, mul
 from typing import Any
 
 from gpclf.kernels.base import Kernel
@@ -7,6 +11,7 @@ from gpclf.kernels.combination import Product, Sum
 from gpclf.kernels.constant import Constant, White
 from gpclf.kernels.dot_product import Linear, Polynomial
 from gpclf.kernels.stationary import RBF, Matern12, Matern32, Matern52
+from gpclf.names import is_class, unknown
 
 __all__ = [
     "RBF",
@@ -36,24 +41,34 @@ NAMES = {
 }
 
 
+PLUS = re.compile(r"(?<!\d[eE])\+")  # not that of 1e+3
+
+
 def kernel_from(spec: Any) -> Kernel:
-    """The kernel that a name, a formula of names with + and *, or a kernel object stands for."""
+    """The kernel that a name, a formula of names and numbers, or a kernel object stands for."""
     if isinstance(spec, Kernel):
         return spec
+    if isinstance(spec, type) and issubclass(spec, Kernel):
+        raise ValueError(is_class("kernel", spec))
     if not isinstance(spec, str):
         raise ValueError(f"kernel must be a Kernel, a name or None, got {spec!r}.")
-    terms = [[_named(name.strip()) for name in term.split("*")] for term in spec.split("+")]
-    total = None
-    for factors in terms:
-        product = factors[0]
-        for factor in factors[1:]:
-            product = product * factor
-        total = product if total is None else total + product
-    assert total is not None  # str.split gives at least one term
-    return total
+    products = (
+        reduce(mul, (_named(name.strip(), spec) for name in term.split("*")))
+        for term in PLUS.split(spec)
+    )
+    return reduce(add, products)
 
 
-def _named(name: str) -> Kernel:
-    if name not in NAMES:
-        raise ValueError(f"There is no kernel named {name!r}; the names are {', '.join(NAMES)}.")
-    return NAMES[name]()
+def _named(name: str, formula: str) -> Kernel:
+    """The kernel of a name, or the constant one for a number."""
+    if name in NAMES:
+        return NAMES[name]()
+    try:
+        variance = float(name)
+    except ValueError:
+        raise ValueError(unknown("kernel", name, NAMES)) from None
+    if not 0 < variance < inf:
+        raise ValueError(
+            f"kernel={formula!r} has the number {name}: numbers must be positive and finite."
+        )
+    return Constant(variance)

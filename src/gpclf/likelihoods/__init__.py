@@ -9,6 +9,7 @@ from gpclf.likelihoods.logit import Logit
 from gpclf.likelihoods.logit_pg import LogitPG
 from gpclf.likelihoods.probit import Probit
 from gpclf.likelihoods.softmax import Softmax, SoftmaxGumbel
+from gpclf.names import is_class, unknown
 
 __all__ = [
     "Likelihood",
@@ -48,10 +49,10 @@ def likelihood_from(spec: Any, n_classes: int) -> Likelihood:
         spec = "logit" if n_classes == 2 else "softmax"
     if isinstance(spec, str):
         if spec not in NAMES:
-            raise ValueError(
-                f"There is no likelihood named {spec!r}; the names are auto, {', '.join(NAMES)}."
-            )
+            raise ValueError(unknown("likelihood", spec, ["auto", *NAMES]))
         spec = NAMES[spec]()
+    if isinstance(spec, type) and issubclass(spec, Likelihood):
+        raise ValueError(is_class("likelihood", spec))
     if not isinstance(spec, Likelihood):
         raise ValueError(f"likelihood must be a Likelihood or a name, got {spec!r}.")
     spec.n_latent(n_classes)

@@ -1,26 +1,36 @@
 """Who watches a fit: scikit-learn's callbacks, the progress bar, validation rows, pictures."""
 
+import importlib.util
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
-from sklearn.callback import ScoringMonitor
+from rich.console import Console
 from sklearn.datasets import load_iris, make_moons
+from sklearn.metrics import log_loss
 
 from gpclf import GPClassifier
+from gpclf.estimators.progress import Drawing
 from gpclf.estimators.watching import held_out
 from gpclf.gaussian import Natural
-from gpclf.inference.journal import PATIENCE, Journal
+from gpclf.inference.journal import PATIENCE, Journal, Progress
 from problems import problem
 
 QUICK = {"n_inducing": 15, "max_epochs": 30, "random_state": 0, "tol": 1e-9}
 
 
+needs_callbacks = pytest.mark.skipif(
+    importlib.util.find_spec("sklearn.callback") is None, reason="scikit-learn has none before 1.9"
+)
+
+
 class Listener:
     """A callback of scikit-learn's kind that has enough after some steps."""
 
-    def __init__(self, steps):
+    def __init__(self, steps, X, y):
         self.steps, self.calls, self.scores = steps, [], []
+        self.X, self.y = X, y
 
     def setup(self, estimator, context):
         self.calls.append("setup")
@@ -31,16 +41,19 @@ class Listener:
     def on_fit_task_begin(self, estimator, context):
         pass
 
-    def on_fit_task_end(self, estimator, context, *, fitted_estimator):
+    def on_fit_task_end(self, estimator, context, *, X, y, fitted_estimator):
         self.calls.append(context.task_name)
         if fitted_estimator is not None:
-            self.scores.append(fitted_estimator.score(*load_iris(return_X_y=True)))
+            assert X is self.X
+            assert y is self.y
+            self.scores.append(fitted_estimator.score(X, y))
         return len(self.scores) >= self.steps
 
 
+@needs_callbacks
 def test_callbacks_hear_of_every_step_and_may_end_a_fit():
     X, y = load_iris(return_X_y=True)
-    patient, hasty = Listener(10_000), Listener(3)
+    patient, hasty = Listener(10_000, X, y), Listener(3, X, y)
     clf = GPClassifier(**QUICK).set_callbacks(patient).fit(X, y)
     assert patient.calls == ["setup", *clf.history_["stage"], "fit", "teardown"]
     assert patient.scores[-1] == clf.score(X, y)
@@ -51,12 +64,30 @@ def test_callbacks_hear_of_every_step_and_may_end_a_fit():
     assert 0 < evaluations[0] < evaluations[1]
 
 
-def test_a_callback_of_scikit_learns_own_works():
+@needs_callbacks
+def test_a_callback_of_scikit_learns_own_hears_the_score_of_every_step():
+    from sklearn.callback import ScoringMonitor
+
     X, y = load_iris(return_X_y=True)
     monitor = ScoringMonitor(scoring="neg_log_loss")
-    clf = GPClassifier(**QUICK).set_callbacks(monitor)
+    clf = GPClassifier(**QUICK).set_callbacks(monitor).fit(X, y)
+    heard = [line["neg_log_loss"] for line in monitor.get_logs().data]
+    assert len(heard) == len(clf.history_["stage"])
+    np.testing.assert_allclose(heard[-1], -log_loss(y, clf.predict_proba(X)), rtol=1e-6)
+    assert heard[-1] > heard[0]
     plain = GPClassifier(**QUICK).fit(X, y)
-    assert np.array_equal(clf.fit(X, y).predict_proba(X), plain.predict_proba(X))
+    assert np.array_equal(clf.predict_proba(X), plain.predict_proba(X))
+
+
+@needs_callbacks
+def test_callbacks_are_given_the_rows_as_the_user_gave_them_and_none_are_kept():
+    frame = pd.DataFrame({"a": np.arange(40.0), "b": list("xyzw") * 10})
+    y = np.where(frame["a"] > 20, "high", "low")
+    listener = Listener(2, frame, y)
+    clf = GPClassifier(n_inducing=4, max_epochs=2, random_state=0).set_callbacks(listener)
+    clf.fit(frame, y)
+    assert listener.scores
+    assert not any("told" in name for name in vars(clf))
 
 
 def test_the_best_by_the_judge_is_kept_and_it_is_enough_after_some_in_vain():
@@ -113,6 +144,24 @@ def test_pictures_are_drawn_on_new_axes_or_the_users():
         assert drawn.get_xlabel() in ("seconds", "relevance")
     assert [t.get_text() for t in clf.plot_relevance().get_yticklabels()][-1] in X.columns
     plt.close("all")
+
+
+def _drawn(drawing):
+    with drawing.bar.console.capture() as captured:
+        drawing.bar.console.print(drawing.bar.get_renderable())
+    return captured.get()
+
+
+def test_the_bar_never_says_that_nothing_is_left_while_the_fit_goes_on():
+    drawing = Drawing(2, Console(width=120))
+    for share in (0.0, 0.5, 0.9, 1.0, 1.0, 1.2):
+        drawing(Progress("all rows", 1.0, -0.5, share, None, None))
+        assert "left 0:00:00" not in _drawn(drawing)
+        assert ("left …" in _drawn(drawing)) == (share >= 1)
+        assert not drawing.bar.finished  # or the clock would stand
+    drawing.finish()
+    assert drawing.bar.finished
+    assert "…" not in _drawn(drawing)
 
 
 @pytest.mark.parametrize("verbose", [0, 1, 2])

@@ -3,10 +3,49 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.console import Console
+from rich.progress import BarColumn, Task, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
+from rich.text import Text
 
 from gpclf.inference.journal import Progress
+
+ALMOST = 0.99  # of the bar is as far as a fit gets that goes on
+
+
+class Remaining(TimeRemainingColumn):
+    """The time left; "…" where the work that was planned is done, and the fit goes on."""
+
+    def render(self, task: Task) -> Text:
+        """It, as the user reads it."""
+        if task.completed >= ALMOST and not task.finished:
+            return Text("…", style="progress.remaining")
+        return super().render(task)
+
+
+class Drawing:
+    """The bar of one fit: call it with each step, and let it `finish` when the fit is over."""
+
+    def __init__(self, verbose: int, console: Console | None = None):
+        self.bar = Bar(
+            TextColumn("{task.description:>16}"),
+            BarColumn(),
+            TextColumn("ELBO per row {task.fields[elbo]:+.4f}"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            Remaining(),
+            transient=verbose < 2,
+            console=console,
+        )
+        self._task = self.bar.add_task("starting", total=1.0, elbo=float("nan"))
+
+    def __call__(self, line: Progress) -> None:
+        done = min(line.share, ALMOST)  # a full bar would also stop the clock
+        self.bar.update(self._task, description=line.stage, completed=done, elbo=line.elbo)
+
+    def finish(self) -> None:
+        """A full bar."""
+        self.bar.update(self._task, completed=1.0)
 
 
 @contextmanager
@@ -15,18 +54,7 @@ def shown(verbose: int) -> Iterator[Callable[[Progress], None]]:
     if not verbose:
         yield lambda line: None
         return
-    columns = (
-        TextColumn("{task.description:>16}"),
-        BarColumn(),
-        TextColumn("ELBO per row {task.fields[elbo]:+.4f}"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    with Bar(*columns, transient=verbose < 2) as bar:
-        task = bar.add_task("starting", total=1.0, elbo=float("nan"))
-
-        def draw(line: Progress) -> None:
-            bar.update(task, description=line.stage, completed=line.share, elbo=line.elbo)
-
-        yield draw
+    drawing = Drawing(verbose)
+    with drawing.bar:
+        yield drawing
+        drawing.finish()

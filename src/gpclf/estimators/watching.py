@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -12,15 +13,30 @@ from gpclf.posterior import Posterior
 from gpclf.prediction import log_probabilities
 
 try:  # from scikit-learn 1.9 on
-    from sklearn.callback import CallbackSupportMixin, with_callbacks  # type: ignore
+    from sklearn.callback import CallbackSupportMixin  # type: ignore
+    from sklearn.callback import with_callbacks as _set_up  # type: ignore
 except ImportError:
 
     class CallbackSupportMixin:
         """Nothing, where scikit-learn has no callbacks."""
 
-    def with_callbacks(method: Any) -> Any:
-        """The method itself."""
+    def _set_up(method: Any) -> Any:
         return method
+
+
+def with_callbacks(method: Any) -> Any:
+    """A `fit` that sets up scikit-learn's callbacks, and keeps the user's rows for them."""
+    told = _set_up(method)
+
+    @wraps(told)
+    def fit(self: Any, X: Any, y: Any, *rest: Any, **named: Any) -> Any:
+        self._told_rows = X, y
+        try:
+            return told(self, X, y, *rest, **named)
+        finally:
+            del self._told_rows
+
+    return fit
 
 
 class Snapshot:
@@ -57,12 +73,13 @@ def callbacks_of(
         return
     context = estimator._init_callback_context(max_subtasks=None)
     context.call_on_fit_task_begin(estimator=estimator)
+    X, y = estimator._told_rows
 
     def tell(line: Progress) -> bool:
         step = context.subcontext(task_name=line.stage)
         step.call_on_fit_task_begin(estimator=estimator)
         return step.call_on_fit_task_end(
-            estimator=estimator, reconstruction_attributes=lambda: attributes(line)
+            estimator=estimator, X=X, y=y, reconstruction_attributes=lambda: attributes(line)
         )
 
     yield tell

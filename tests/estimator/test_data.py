@@ -10,13 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from gpclf.data import ArrayStream, Scaling, encode, refuse_missing, scaling
+from gpclf.data import ArrayStream, Scaling, blocks, encode, labels, refuse_missing, scaling
 
 LABELS = st.one_of(
     hnp.arrays(np.int64, st.integers(2, 40), elements=st.integers(-3, 3)),
     hnp.arrays(np.dtype("<U2"), st.integers(2, 40), elements=st.sampled_from(["a", "b", "ab"])),
     hnp.arrays(np.bool_, st.integers(2, 40)),
 )
+
+
+def _in_small_blocks(patch):
+    """Seven rows a block, so that small tables have several."""
+    for module in (labels, scaling):
+        patch.setattr(module, "blocks", lambda n_rows, size=None: blocks(n_rows, 7))
 
 
 @given(y=LABELS)
@@ -27,7 +33,7 @@ def test_labels_come_back_from_their_indices(y):
         return
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # many classes
-        patch.setattr(scaling, "BLOCK_ROWS", 7)
+        _in_small_blocks(patch)
         classes, index = encode(y)
     assert np.array_equal(classes, np.unique(y))
     assert np.array_equal(classes[index], y)
@@ -54,9 +60,9 @@ def test_standardised_rows_have_mean_zero_and_spread_one(seed, rows, dtype):
     X = (units * (rng.normal(size=(rows, 3)) + rng.normal(size=3))).astype(dtype)
     weight = rng.uniform(0.1, 3.0, rows)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scaling, "BLOCK_ROWS", 7)
+        _in_small_blocks(patch)
         found = Scaling.of(X, weight)
-    scaled = found.forward(X)
+        scaled = found.forward(X)
     np.testing.assert_allclose(np.average(scaled, axis=0, weights=weight), 0, atol=1e-9)
     np.testing.assert_allclose(np.average(scaled**2, axis=0, weights=weight), 1, rtol=1e-9)
     np.testing.assert_allclose(found.backward(scaled), X, rtol=1e-6)

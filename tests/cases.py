@@ -10,6 +10,7 @@ from gpclf import likelihoods as lik
 
 LENGTHSCALES = np.array([0.7, 1.3, 2.0])
 
+# a second word: the same otherwise
 KERNELS = {
     "RBF": k.RBF(LENGTHSCALES, 1.5),
     "Matern12": k.Matern12(LENGTHSCALES, 0.8),
@@ -17,10 +18,14 @@ KERNELS = {
     "Matern52": k.Matern52(LENGTHSCALES, 1.0),
     "Linear": k.Linear(LENGTHSCALES, 0.5, 2.0),
     "Polynomial": k.Polynomial(3, LENGTHSCALES, 0.3, 1.2),
+    "Matern52 columns": k.Matern52([0.7, 2.0], 1.0, active_dims=[2, 0]),
+    "Polynomial columns": k.Polynomial(2, 0.9, 0.3, 1.2, active_dims=[1]),
+    "White columns": k.White(0.4, active_dims=[0, 1]),
     "Constant": k.Constant(1.7),
     "White": k.White(0.4),
     "Sum": k.RBF(LENGTHSCALES, 1.0) + k.White(0.1),
     "Product": k.Matern52(LENGTHSCALES, 1.0) * (k.Linear(1.0) + 0.5),
+    "Product columns": k.RBF(0.8, active_dims=[0]) * k.Linear(1.1, active_dims=[1, 2]),
 }
 
 # likelihood, and the number of classes the laws use it with; a second word: the same otherwise

@@ -19,7 +19,7 @@ def _classes(module, base):
 
 
 def test_every_kernel_has_a_case():
-    assert _classes(kernels, kernels.Kernel) == set(cases.KERNELS)
+    assert _classes(kernels, kernels.Kernel) == {case.split()[0] for case in cases.KERNELS}
 
 
 def _covered():

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Real
 
+from gpclf.kernels.active import shown_columns
 from gpclf.kernels.base import Point, Scalar, shown
 from gpclf.kernels.lengthscale import Scaled
 
@@ -21,13 +22,22 @@ class Stationary(Scaled):
     """variance · profile(r²), r² = Σ_d (x_d − x′_d)² / lengthscale_d².
 
     `lengthscale`: one number, one per feature, or None: `start` times the median distance between
-    rows, one for each feature if `ard`. `variance`: k(x, x).
+    rows, one for each feature if `ard`. `variance`: k(x, x). `active_dims`: the columns of the
+    standardised rows that count; None: all.
     """
 
     start: float = eqx.field(static=True)
 
-    def __init__(self, lengthscale=None, variance=4.0, *, ard: bool = True, start: float = 1.0):
-        super().__init__(lengthscale, variance, ard)
+    def __init__(
+        self,
+        lengthscale=None,
+        variance=4.0,
+        *,
+        ard: bool = True,
+        start: float = 1.0,
+        active_dims=None,
+    ):
+        super().__init__(lengthscale, variance, ard, active_dims)
         self.start = start
 
     def first_lengthscale(self, median_distance: float, n_features: int) -> float:
@@ -76,7 +86,7 @@ class Stationary(Scaled):
     def __repr__(self) -> str:
         return (
             f"{type(self).__name__}(lengthscale={shown(self.log_lengthscale)}, "
-            f"variance={shown(self.log_variance)})"
+            f"variance={shown(self.log_variance)}{shown_columns(self.active_dims)})"
         )
 
 

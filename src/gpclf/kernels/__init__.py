@@ -10,6 +10,7 @@ from gpclf.kernels.base import Kernel
 from gpclf.kernels.combination import Product, Sum
 from gpclf.kernels.constant import Constant, White
 from gpclf.kernels.dot_product import Linear, Polynomial
+from gpclf.kernels.prior import LogNormal, Prior
 from gpclf.kernels.stationary import RBF, Matern12, Matern32, Matern52
 from gpclf.names import is_class, unknown
 
@@ -18,10 +19,12 @@ __all__ = [
     "Constant",
     "Kernel",
     "Linear",
+    "LogNormal",
     "Matern12",
     "Matern32",
     "Matern52",
     "Polynomial",
+    "Prior",
     "Product",
     "Sum",
     "White",

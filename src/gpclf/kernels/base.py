@@ -6,6 +6,7 @@ every real array of a kernel is a free parameter for any optimiser.
 """
 
 from abc import abstractmethod
+from dataclasses import fields
 from typing import Any
 
 import equinox as eqx
@@ -13,6 +14,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Real
+
+from gpclf.kernels.prior import Prior
 
 Scalar = Float[Array, ""]
 Point = Real[Array, "D"]
@@ -32,6 +35,8 @@ def log_of(name: str, value: Any, *, most_dimensions: int) -> Parameter:
 
 class Kernel(eqx.Module):
     """A positive definite function of two points; `+` and `*` combine kernels."""
+
+    priors: tuple[tuple[str, Prior], ...] = eqx.field(static=True, default=(), kw_only=True)
 
     @abstractmethod
     def __call__(self, x: Point, y: Point) -> Scalar:
@@ -69,9 +74,36 @@ class Kernel(eqx.Module):
         """This kernel with the parameters that were left to the data filled in."""
         return self
 
+    def with_prior(self, **priors: Any) -> "Kernel":
+        """This kernel with laws of its parameters: `RBF().with_prior(variance=LogNormal(1, 0.5))`.
+
+        They are laws of logarithms, and enter the objective of every engine as a further row would.
+        One of a lengthscale takes the place of the law that keeps lengthscales alike.
+        """
+        names = [f.name.removeprefix("log_") for f in fields(self) if f.name.startswith("log_")]
+        for name, prior in priors.items():
+            if name not in names:
+                known = f"its parameters are {', '.join(names)}" if names else "its parts have them"
+                raise ValueError(f"{type(self).__name__} has no parameter {name!r}: {known}.")
+            if not isinstance(prior, Prior):
+                raise ValueError(
+                    f"The prior of {name} must be a Prior, such as LogNormal(1.0, 0.5), "
+                    f"got {prior!r}."
+                )
+        changed = object.__new__(type(self))
+        for field in fields(self):
+            object.__setattr__(changed, field.name, getattr(self, field.name))
+        object.__setattr__(changed, "priors", tuple((dict(self.priors) | priors).items()))
+        return changed
+
     def log_prior(self) -> Scalar:
         """What is expected of the parameters before any row is seen, up to a constant."""
-        return jnp.zeros(())
+        total = jnp.zeros(())
+        for name, prior in self.priors:
+            log_value = getattr(self, f"log_{name}")
+            if log_value is not None:
+                total = total + jnp.sum(prior.log_density(jnp.asarray(log_value)))
+        return total
 
     def relevance(self, n_features: int) -> Float[np.ndarray, "D"]:
         """How fast k falls along each feature, as an inverse squared lengthscale, weighted by k."""

@@ -61,7 +61,10 @@ class Scaled(Kernel):
             median_distance *= (count / n_features) ** 0.5
             n_features = count
         if self.log_lengthscale is None:
-            first = np.log(self.first_lengthscale(median_distance, n_features))
+            prior = dict(self.priors).get("lengthscale")
+            expected = None if prior is None else prior.start
+            first = self.first_lengthscale(median_distance, n_features)
+            first = np.log(first if expected is None else expected)
             return eqx.tree_at(
                 lambda kernel: kernel.log_lengthscale,
                 self,
@@ -79,12 +82,14 @@ class Scaled(Kernel):
         """Lengthscales are alike, unless rows say otherwise: a Cauchy law around their mean log.
 
         Where rows are few, the evidence of many lengthscales misleads: they fit the rows, not the
-        function. Its tails are wide enough to let a feature drop out.
+        function. Its tails are wide enough to let a feature drop out. A prior of one's own stands
+        in its place.
         """
-        if self.log_lengthscale is None:
-            return jnp.zeros(())
+        own = super().log_prior()
+        if self.log_lengthscale is None or "lengthscale" in dict(self.priors):
+            return own
         logs = jnp.asarray(self.log_lengthscale)
-        return -jnp.sum(jnp.log1p(((logs - jnp.mean(logs)) / SPREAD) ** 2))
+        return own - jnp.sum(jnp.log1p(((logs - jnp.mean(logs)) / SPREAD) ** 2))
 
     def scaled(self, X: Real[Array, "*N D"]) -> Float[Array, "*N E"]:
         """The columns of X that count, in units of the lengthscale."""

@@ -3,7 +3,8 @@
 from typing import Any
 
 from gpclf.likelihoods.additive_noise import NoisyLogit, NoisyProbit, RobustMax, Step
-from gpclf.likelihoods.base import Likelihood, Sites
+from gpclf.likelihoods.base import Likelihood, Sites, TwoClass
+from gpclf.likelihoods.from_log_prob import FromLogProb
 from gpclf.likelihoods.logistic_softmax import LogisticSoftmax, LogisticSoftmaxAugmented
 from gpclf.likelihoods.logit import Logit
 from gpclf.likelihoods.logit_pg import LogitPG
@@ -12,6 +13,7 @@ from gpclf.likelihoods.softmax import Softmax, SoftmaxGumbel
 from gpclf.names import is_class, unknown
 
 __all__ = [
+    "FromLogProb",
     "Likelihood",
     "LogisticSoftmax",
     "LogisticSoftmaxAugmented",
@@ -25,6 +27,7 @@ __all__ = [
     "Softmax",
     "SoftmaxGumbel",
     "Step",
+    "TwoClass",
     "likelihood_from",
 ]
 

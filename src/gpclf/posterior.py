@@ -1,22 +1,26 @@
 """The frozen result of a fit: inducing points, q, kernel and likelihood. It needs no data."""
 
+from functools import partial
 from typing import Any
 
 import equinox as eqx
 import jax
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Array, Float
 
+from gpclf.compilation import PLAIN, compiled_once, program
 from gpclf.gaussian import Moments, Natural, moments
 from gpclf.inference.hyper import Theta
-from gpclf.inputs import Whitening
+from gpclf.inputs import Features, Whitening
+from gpclf.kernels import Kernel
 from gpclf.likelihoods import Likelihood
-from gpclf.linalg import plain_cholesky
+from gpclf.linalg import cholesky, plain_cholesky
 from gpclf.model import Prepared, prepare
 from gpclf.precision import double_precision
 from gpclf.storage import describe, restore
 
 TINY = 1e-12  # added to the diagonal of I − S: rounding must not make it negative
+SAMPLE_JITTER = 1e-12  # of covariances of samples, relative: rows may be close, or the same
 
 
 class Roots(eqx.Module):
@@ -120,3 +124,50 @@ def freeze(theta: Theta, q: Natural | Moments, jitter: float, row_dtype: Any) ->
     m = moments(q)[0] if isinstance(q, Natural) else q
     prepared, m = jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), (prepared, m))
     return Posterior(prepared, m, find_roots(prepared, m, row_dtype), np.dtype(row_dtype).name)
+
+
+@partial(program, options=PLAIN)
+def _covariance_parts(
+    prepared: Prepared, X: Float[Array, "N D"]
+) -> tuple[Features, Float[Array, "*G N N"]]:
+    """The features of rows, and k of every row with every other: once, or for each function."""
+
+    def one(kernel: Kernel) -> Float[Array, "N N"]:
+        return kernel.matrix(X, X)
+
+    model = prepared.model
+    return prepared.features(X), (one if model.shared else jax.vmap(one))(model.kernel)
+
+
+@compiled_once
+@double_precision
+def joint(
+    posterior: Posterior, X: Float[np.ndarray, "N D"]
+) -> tuple[Float[np.ndarray, "N C"], Float[np.ndarray, "C N N"]]:
+    """Mean and covariance k(X, X′) − AᵀA + AᵀSA of each latent function at all rows together."""
+    features, K = jax.tree.map(np.asarray, _covariance_parts(posterior.prepared, X))
+    shared, size = posterior.prepared.model.shared, posterior.q.excess.shape[-1]
+    means, covariances = [], []
+    for c in range(posterior.n_latent):
+        A, diagonal, own = (
+            part if shared else part[c] for part in (features.A, features.diagonal, K)
+        )
+        own = own.copy()
+        np.fill_diagonal(own, diagonal)  # a distance of 0 is known without rounding
+        changed = A[:, :size]
+        covariance = own + changed @ posterior.q.excess[c] @ changed.T
+        means.append(A @ posterior.q.mean[c])
+        covariances.append(0.5 * (covariance + covariance.T))
+    return np.stack(means, axis=1), np.stack(covariances)
+
+
+def draws(
+    posterior: Posterior, X: Float[np.ndarray, "N D"], count: int, rng: np.random.Generator
+) -> Float[np.ndarray, "S N C"]:
+    """Samples of the latent functions at all rows together, with the covariances of `joint`."""
+    mean, covariances = joint(posterior, X)
+    samples = np.empty((count, *mean.shape))
+    for c, covariance in enumerate(covariances):
+        root, _ = cholesky(covariance, SAMPLE_JITTER)
+        samples[:, :, c] = mean[:, c] + rng.standard_normal((count, len(mean))) @ root.T
+    return samples

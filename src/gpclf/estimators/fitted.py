@@ -5,13 +5,15 @@ from typing import Any
 
 import jax
 import numpy as np
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from gpclf.data import Columns, Scaling
 from gpclf.estimators import knowing, pictures, storage
 from gpclf.estimators.noise import errors_of
 from gpclf.estimators.tables import table
-from gpclf.posterior import Posterior
+from gpclf.estimators.validation import check_count, check_joint
+from gpclf.posterior import Posterior, draws, joint
 from gpclf.prediction import latent_marginals, log_probabilities, spread
 
 
@@ -102,6 +104,29 @@ class FittedClassifier:
         rows = self._checked(X)
         mean, variance = latent_marginals(self.posterior_, rows)
         return (mean[:, 0], variance[:, 0]) if mean.shape[1] == 1 else (mean, variance)
+
+    def _joint_rows(self, X: Any) -> np.ndarray:
+        check_is_fitted(self, "posterior_")
+        rows = self._rows(X)
+        check_joint(len(rows), self.posterior_.n_latent)
+        return rows
+
+    def latent_covariance(self, X: Any) -> np.ndarray:
+        """Covariance of the latent functions between rows: (N, N), with several (C, N, N).
+
+        Functions are independent of each other. Rows count as exact.
+        """
+        rows = self._joint_rows(X)
+        _, covariance = joint(self.posterior_, rows)
+        return covariance[0] if len(covariance) == 1 else covariance
+
+    def sample_latent(self, X: Any, n: Any = 1, random_state: Any = None) -> np.ndarray:
+        """n joint samples of the latent functions at rows X: (n, N), with several (n, N, C)."""
+        check_count("n", n)
+        rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+        rows = self._joint_rows(X)
+        samples = draws(self.posterior_, rows, int(n), rng)
+        return samples[:, :, 0] if samples.shape[2] == 1 else samples
 
     def uncertainty(self, X: Any) -> knowing.Uncertainty:
         """The entropy of each row's class and its two parts, `data` and `model`, in nats."""

@@ -16,6 +16,7 @@ INFERENCES = (
 )  # fmt: skip
 OPTIMIZERS = ("auto", "lbfgs", "adam", "adadelta", None)
 MOST_FULL = 5000  # rows of a full process: matrices of 200 MB a function
+MOST_JOINT = 2**26  # numbers in covariances between rows: half a gigabyte
 PRECISIONS = ("auto", "mixed", "double")
 
 
@@ -71,6 +72,21 @@ def check_full(n_inducing: Any, n_rows: int) -> None:
             f"n_inducing=None makes each of the {n_rows:,} rows an inducing point, and that is for "
             f'up to {MOST_FULL:,} rows: use n_inducing="auto" or a number.'
         )
+
+
+def check_joint(n_rows: int, n_latent: int) -> None:
+    """Refuse covariances between too many rows."""
+    most = int((MOST_JOINT / n_latent) ** 0.5)
+    if n_rows > most:
+        raise ValueError(
+            f"X has {n_rows:,} rows, but the covariances between all of them, for {n_latent} "
+            f"latent function(s), are for up to {most:,}: give fewer rows at once."
+        )
+
+
+def check_count(name: str, value: Any) -> None:
+    """Refuse what is no whole number of at least 1."""
+    _count({name: value}, name, least=1, also=())
 
 
 def drawn_classes(subset: int | None, likelihood: Any, n_classes: int, shared: bool) -> int | None:

@@ -5,8 +5,9 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from gpclf.compilation import PLAIN, compiled_once, program
 from gpclf.gaussian import Moments, Natural, moments
@@ -20,6 +21,7 @@ from gpclf.precision import double_precision
 from gpclf.storage import describe, restore
 
 TINY = 1e-12  # added to the diagonal of I − S: rounding must not make it negative
+BOUND_ROWS = 512  # whose bounds are found at once; with errors each has many places
 SAMPLE_JITTER = 1e-12  # of covariances of samples, relative: rows may be close, or the same
 
 
@@ -171,3 +173,47 @@ def draws(
         root, _ = cholesky(covariance, SAMPLE_JITTER)
         samples[:, :, c] = mean[:, c] + rng.standard_normal((count, len(mean))) @ root.T
     return samples
+
+
+@partial(program, options=None)
+def _row_bounds(
+    prepared: Prepared,
+    q: Moments,
+    X: Float[Array, "B D"],
+    y: Int[Array, "B"],
+    std: Float[Array, "B D"] | None,
+) -> Float[Array, "B"]:
+    inputs = prepared.model.inputs
+    nodes = inputs.nodes(X, std, y)
+    features = prepared.features(nodes.X)
+    mu, nu = prepared.marginals(features, q)
+    if len(nodes.X) == len(X):  # else the errors are in the nodes
+        nu = nu + prepared.extra(features, q, X, std)
+    labels = jnp.repeat(y, len(nodes.X) // len(X))
+    return inputs.joined(prepared.bounds(labels, mu, nu), nodes.log_weight)
+
+
+@compiled_once
+@double_precision
+def row_bounds(
+    posterior: Posterior,
+    X: Float[np.ndarray, "N D"],
+    y: Int[np.ndarray, "N"],
+    std: Float[np.ndarray, "N D"] | None = None,
+) -> Float[np.ndarray, "N"]:
+    """ℓ of every row under q: their sum, less KL(q ‖ p), is the ELBO of these rows."""
+    size = min(BOUND_ROWS, 2 ** (len(X) - 1).bit_length())  # few lengths, few programs
+    found = []
+    for first in range(0, len(X), size):
+        rows = np.minimum(np.arange(first, first + size), len(X) - 1)  # the last one fills up
+        own = None if std is None else std[rows]
+        bounds = _row_bounds(posterior.prepared, posterior.q, X[rows], y[rows], own)
+        found.append(np.asarray(bounds)[: len(X) - first])
+    return np.concatenate(found)
+
+
+def divergence(posterior: Posterior) -> float:
+    """KL(q ‖ p) of all latent functions: ½ Σ (tr(S − I) + mᵀm − log det S)."""
+    eye = np.eye(posterior.q.excess.shape[-1])
+    of_S = [np.trace(e) - np.linalg.slogdet(eye + e)[1] for e in posterior.q.excess]
+    return float(0.5 * (np.sum(of_S) + np.sum(np.asarray(posterior.q.mean) ** 2)))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from gpclf import GPClassifier
+from gpclf import GPClassifier, posterior
 from gpclf.estimators import validation
 
 COMMON = {"n_inducing": 8, "max_epochs": 8, "random_state": 0}
@@ -105,3 +105,55 @@ def test_too_many_rows_or_no_samples_are_refused(fits, monkeypatch):
     for method in ("latent_covariance", "sample_latent"):
         with pytest.raises(NotFittedError):
             getattr(GPClassifier(), method)(X)
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_the_bounds_of_the_training_rows_less_the_divergence_are_the_elbo(fits, name):
+    clf = fits[name]
+    X, y = _table(FITS[name][0])
+    bounds = clf.expected_log_likelihood(X, y)
+    assert bounds.shape == (60,)
+    close = 1e-3 if name == "single precision" else 1e-6
+    np.testing.assert_allclose(bounds.sum() - clf.kl_divergence(), clf.elbo_, rtol=close)
+
+
+def test_weights_multiply_bounds():
+    X, y = _table(2)
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, 60)
+    clf = GPClassifier(**COMMON).fit(X, y, sample_weight=weight)
+    total = weight @ clf.expected_log_likelihood(X, y) - clf.kl_divergence()
+    np.testing.assert_allclose(total, clf.elbo_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["latent", "first-order"])
+def test_with_errors_of_the_inputs_too(kind):
+    X, y = _table(2)
+    std = np.random.default_rng(1).uniform(0.1, 0.5, X.shape)
+    clf = GPClassifier(input_noise=kind, precision="double", **COMMON).fit(X, y, X_std=std)
+    total = clf.expected_log_likelihood(X, y, std).sum() - clf.kl_divergence()
+    np.testing.assert_allclose(total, clf.elbo_, rtol=1e-5)
+    usual = np.broadcast_to(np.median(std, axis=0), X.shape)
+    expected = clf.expected_log_likelihood(X, y, usual)
+    for same in (None, usual[0]):
+        np.testing.assert_allclose(clf.expected_log_likelihood(X, y, same), expected, rtol=1e-9)
+
+
+def test_a_row_has_its_bound_whatever_rows_are_beside_it(fits, monkeypatch):
+    clf = fits["three classes"]
+    X, y = _table(3)
+    whole = clf.expected_log_likelihood(X, y)
+    monkeypatch.setattr(posterior, "BOUND_ROWS", 16)
+    order = np.random.default_rng(1).permutation(60)
+    np.testing.assert_allclose(clf.expected_log_likelihood(X[order], y[order]), whole[order])
+    one = clf.expected_log_likelihood(X[:1], y[:1])
+    np.testing.assert_allclose(one, whole[:1])
+
+
+def test_labels_or_errors_that_the_fit_did_not_know_are_refused(fits):
+    X, y = _table(2)
+    with pytest.raises(ValueError, match="y has label 7"):
+        fits["two classes"].expected_log_likelihood(X, 7 * y)
+    with pytest.raises(ValueError, match="X_std is given, but the first rows were learned from"):
+        fits["two classes"].expected_log_likelihood(X, y, 0.1)
+    with pytest.raises(NotFittedError):
+        GPClassifier().expected_log_likelihood(X, y)

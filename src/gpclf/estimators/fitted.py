@@ -8,12 +8,12 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from gpclf.data import Columns, Scaling
+from gpclf.data import Columns, Scaling, encode, refuse_missing
 from gpclf.estimators import knowing, pictures, storage
-from gpclf.estimators.noise import errors_of
-from gpclf.estimators.tables import table
+from gpclf.estimators.noise import errors_for, errors_of
+from gpclf.estimators.tables import more_of_table, table
 from gpclf.estimators.validation import check_count, check_joint
-from gpclf.posterior import Posterior, draws, joint
+from gpclf.posterior import Posterior, divergence, draws, joint, row_bounds
 from gpclf.prediction import latent_marginals, log_probabilities, spread
 
 
@@ -127,6 +127,30 @@ class FittedClassifier:
         rows = self._joint_rows(X)
         samples = draws(self.posterior_, rows, int(n), rng)
         return samples[:, :, 0] if samples.shape[2] == 1 else samples
+
+    def expected_log_likelihood(self, X: Any, y: Any, X_std: Any = None) -> np.ndarray:
+        """The bound ℓ ≤ E log p(y | f) of each row under the posterior, in nats: (N,).
+
+        Of any rows, also such as the fit has not seen. The sum over the training rows, each times
+        its weight, less `kl_divergence()` is `elbo_`, but for engines whose `elbo_` is an energy of
+        their own and after `partial_fit`. Errors `X_std` count as they did in `fit`.
+        """
+        check_is_fitted(self, "posterior_")
+        refuse_missing(y)
+        numbers, y = more_of_table(self, X, y, self._columns)
+        _, index = encode(y, self.classes_)
+        std = errors_of(X_std, numbers, self._columns, getattr(self, "feature_names_in_", None))
+        inputs = self.posterior_.prepared.model.inputs
+        std = errors_for(inputs, std, numbers, self.input_noise_std_)
+        rows = self._scaling.forward(numbers)
+        if std is not None:
+            std = np.broadcast_to(self._scaling.errors(std), rows.shape)
+        return row_bounds(self.posterior_, rows, index, std)
+
+    def kl_divergence(self) -> float:
+        """KL of the posterior from the prior, of all latent functions at the inducing points."""
+        check_is_fitted(self, "posterior_")
+        return divergence(self.posterior_)
 
     def uncertainty(self, X: Any) -> knowing.Uncertainty:
         """The entropy of each row's class and its two parts, `data` and `model`, in nats."""

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from gpclf.data import refuse_missing
 from gpclf.data.columns import as_frame
 from gpclf.estimators import GPClassifier
-from gpclf.estimators.knowing import CRITERIA
+from gpclf.estimators.uncertainty import CRITERIA
 
 BY = (*CRITERIA, "random")
 

@@ -11,6 +11,14 @@ from sklearn.utils import check_random_state
 from gpclf import inducing
 from gpclf.compilation import compiled_once
 from gpclf.data import ArrayStream, Scaling, blocks, encode, refuse_missing
+from gpclf.estimators.callbacks import (
+    CallbackSupportMixin,
+    Snapshot,
+    callbacks_of,
+    held_out,
+    judging,
+    with_callbacks,
+)
 from gpclf.estimators.engines import engine_for
 from gpclf.estimators.fitted import FittedClassifier
 from gpclf.estimators.noise import (
@@ -25,14 +33,6 @@ from gpclf.estimators.noise import (
 from gpclf.estimators.progress import shown
 from gpclf.estimators.tables import labelled_table, more_of_table
 from gpclf.estimators.validation import check_full, check_parameters, drawn_classes
-from gpclf.estimators.watching import (
-    CallbackSupportMixin,
-    Snapshot,
-    callbacks_of,
-    held_out,
-    judging,
-    with_callbacks,
-)
 from gpclf.estimators.weights import weighed
 from gpclf.inference.journal import Progress
 from gpclf.inference.loop import compile_ahead, fit

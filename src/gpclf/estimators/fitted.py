@@ -9,9 +9,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from gpclf.data import Columns, Scaling, encode, refuse_missing
-from gpclf.estimators import knowing, pictures, storage
+from gpclf.estimators import pictures, storage
 from gpclf.estimators.noise import errors_for, errors_of
 from gpclf.estimators.tables import more_of_table, table
+from gpclf.estimators.uncertainty import Uncertainty, most, scores, uncertainty_of
 from gpclf.estimators.validation import check_count, check_joint
 from gpclf.posterior import Posterior, divergence, draws, joint, row_bounds
 from gpclf.prediction import latent_marginals, log_probabilities, spread
@@ -152,10 +153,10 @@ class FittedClassifier:
         check_is_fitted(self, "posterior_")
         return divergence(self.posterior_)
 
-    def uncertainty(self, X: Any) -> knowing.Uncertainty:
+    def uncertainty(self, X: Any) -> Uncertainty:
         """The entropy of each row's class and its two parts, `data` and `model`, in nats."""
         rows = self._checked(X)
-        return knowing.uncertainty(self.posterior_, rows)
+        return uncertainty_of(self.posterior_, rows)
 
     def most_uncertain(self, X: Any, k: Any, by: str = "entropy") -> np.ndarray:
         """The places of the k rows that one knows least about, the least known first.
@@ -164,7 +165,7 @@ class FittedClassifier:
         ("bald"), or by the smallest "margin" between the two most probable classes.
         """
         rows = self._checked(X)
-        return knowing.most(knowing.scores(self.posterior_, rows, by), k)
+        return most(scores(self.posterior_, rows, by), k)
 
     def plot_history(self, axes: Any = None) -> Any:
         """Draw the bound of the last fit against time; returns the axes."""

@@ -22,7 +22,7 @@ class Uncertainty(NamedTuple):
     model: np.ndarray
 
 
-def uncertainty(posterior: Posterior, X: np.ndarray) -> Uncertainty:
+def uncertainty_of(posterior: Posterior, X: np.ndarray) -> Uncertainty:
     """The entropy of the predicted class, and its two parts."""
     total = _entropy(log_probabilities(posterior, X))
     model = np.minimum(spread(posterior, X).information, total)

@@ -11,8 +11,8 @@ from sklearn.datasets import load_iris, make_moons
 from sklearn.metrics import log_loss
 
 from gpclf import GPClassifier
+from gpclf.estimators.callbacks import held_out
 from gpclf.estimators.progress import Drawing
-from gpclf.estimators.watching import held_out
 from gpclf.gaussian import Natural
 from gpclf.inference.journal import PATIENCE, Journal, Progress
 from problems import problem

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -27,12 +27,14 @@ LENGTHS = (32, 512, 2048)  # of chunks: the shortest that holds all rows, or the
 DRAWS = 1024  # of several functions at once, by a Sobol sequence: always the same ones
 ROWS_AT_ONCE = 64  # whose draws fit in the cache
 AHEAD = 2  # chunks that are computed while an earlier one is copied
-PLACES = 512  # about a row whose inputs have errors
-LENGTHS_SCATTERED = (4, 32)  # with so many places for each row
+NODES = 512  # of the integral over where a row is whose inputs have errors
+NODES_SPREAD = 64  # of the same where several functions are drawn at each
+LENGTHS_SCATTERED = (4, 32)  # with so many nodes for each row
 BLOCKS = 8  # of columns of a triangular matrix: 9/16 of the products are left
 NARROWEST = 100  # columns of all functions together, below which a product is slow
 
 Rows = Float[Array, "B D"]
+Errors = Float[Array, "B D"] | None  # standard deviations of the errors of rows
 
 
 def _marginals(posterior: Posterior, X: Rows) -> tuple[Float[Array, "B C"], Float[Array, "B C"]]:
@@ -79,14 +81,13 @@ def _squared_norms(
     return total
 
 
-def _log_probabilities(posterior: Posterior, X: Rows) -> Float[Array, "B K"]:
-    mu, nu = _marginals(posterior, X)
-    return jax.vmap(posterior.likelihood.log_probabilities)(mu, nu)
-
-
 @partial(program, options=None)
-def _log_probabilities_program(posterior: Posterior, X: Rows) -> Float[Array, "B K"]:
-    return _normalised(_log_probabilities(posterior, X))
+def _log_probabilities_program(posterior: Posterior, X: Rows, std: Errors) -> Float[Array, "B K"]:
+    """The logarithm of the mean over nodes about each row."""
+    nodes = X if std is None else scattered(X, std, NODES)
+    mu, nu = _marginals(posterior, nodes)
+    logs = jax.vmap(posterior.likelihood.log_probabilities)(mu, nu)
+    return _normalised(jax.nn.logsumexp(logs.reshape(len(X), -1, logs.shape[1]), axis=1))
 
 
 def _normalised(logs: Float[Array, "B K"]) -> Float[Array, "B K"]:
@@ -111,23 +112,29 @@ def _ready(posterior: Posterior) -> Posterior:
     return _on_device[key]
 
 
+def _filled(rows: np.ndarray, size: int) -> np.ndarray:
+    """Rows and zeros after them, so many in all."""
+    if len(rows) == size:
+        return rows
+    return np.concatenate([rows, np.zeros((size - len(rows), rows.shape[1]), rows.dtype)])
+
+
 def _in_chunks(
-    function: Callable, posterior: Posterior, X: np.ndarray, lengths: tuple[int, ...] = LENGTHS
+    function: Callable, posterior: Posterior, X: np.ndarray, std: np.ndarray | None = None
 ) -> list[np.ndarray]:
-    """The leaves of `function(posterior, rows)` for all rows, in float64.
+    """The leaves of `function(posterior, rows, errors)` for all rows, in float64.
 
     Chunks of one function follow each other closely, without waiting for results; those of several
     go in pairs, because their likelihood keeps one core busier than the other.
     """
-    X = np.asarray(X, posterior.row_dtype)
+    tables = [np.asarray(part, posterior.row_dtype) for part in (X, std) if part is not None]
+    lengths = LENGTHS if std is None else LENGTHS_SCATTERED
     size = next((length for length in lengths if length >= len(X)), lengths[-1])
     ready = _ready(posterior)
 
     def start(first: int) -> list[Array]:
-        rows = X[first : first + size]
-        if len(rows) < size:
-            rows = np.concatenate([rows, np.zeros((size - len(rows), X.shape[1]), X.dtype)])
-        return jax.tree.leaves(function(ready, rows))
+        parts = [_filled(part[first : first + size], size) for part in tables]
+        return jax.tree.leaves(function(ready, parts[0], None if std is None else parts[1]))
 
     def collect(first: int, leaves: list[Array]) -> list[np.ndarray]:
         return [np.asarray(leaf, np.float64)[: len(X) - first] for leaf in leaves]
@@ -151,16 +158,8 @@ def _in_chunks(
 @double_precision
 def latent_marginals(posterior: Posterior, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Mean and variance of every latent function at every row: two (N, C) arrays."""
-    mu, nu = _in_chunks(_marginals_program, posterior, X)
+    mu, nu = _in_chunks(lambda p, X, _: _marginals_program(p, X), posterior, X)
     return mu, nu
-
-
-@partial(program, options=None)
-def _scattered_program(posterior: Posterior, rows: Float[Array, "B E"]) -> Float[Array, "B K"]:
-    """The mean over places about each row; X and the errors stand side by side."""
-    X, std = jnp.split(rows, 2, axis=1)
-    logs = _log_probabilities(posterior, scattered(X, std, PLACES))
-    return _normalised(jax.nn.logsumexp(logs.reshape(len(X), PLACES, -1), axis=1))
 
 
 @compiled_once
@@ -170,18 +169,17 @@ def log_probabilities(
 ) -> np.ndarray:
     """log p(class | row), latent variance integrated out: (N, K); each row's exp sums to one.
 
-    With the standard deviations of their errors, the places where rows may be are integrated out.
+    With the standard deviations of their errors, where rows may be is integrated out, too.
     """
-    if std is None:
-        (logs,) = _in_chunks(_log_probabilities_program, posterior, X)
-    else:
-        both = np.concatenate([X, std], axis=1)
-        (logs,) = _in_chunks(_scattered_program, posterior, both, LENGTHS_SCATTERED)
+    (logs,) = _in_chunks(_log_probabilities_program, posterior, X, std)
     return logs
 
 
 class Spread(NamedTuple):
-    """How far the probabilities p(k | f) of each row vary with f, under the posterior."""
+    """How far the probabilities p(k | f) of each row vary with f, under the posterior.
+
+    Where a row may be in several places x: E_x of the variance there, and E_x of the information.
+    """
 
     std: Float[Array | np.ndarray, "B K"]  # of each probability
     information: Float[Array | np.ndarray, "B"]  # H[E p] − E H[p] in nats, never negative
@@ -195,7 +193,16 @@ def _normal_draws(n_latent: int) -> np.ndarray:
     return ndtri(qmc.Sobol(n_latent, rng=np.random.default_rng(0)).random(DRAWS))
 
 
-def _spread(posterior: Posterior, draws: Float[Array, "S C"], X: Rows) -> Spread:
+def _spread(posterior: Posterior, draws: Float[Array, "S C"], X: Rows, std: Errors) -> Spread:
+    if std is None:
+        return _spread_at(posterior, draws, X)
+    nodes = scattered(X, std, NODES if draws.shape[1] == 1 else NODES_SPREAD)
+    each = _spread_at(posterior, draws, nodes)
+    variance = jnp.mean(each.std.reshape(len(X), -1, each.std.shape[1]) ** 2, axis=1)
+    return Spread(jnp.sqrt(variance), jnp.mean(each.information.reshape(len(X), -1), axis=1))
+
+
+def _spread_at(posterior: Posterior, draws: Float[Array, "S C"], X: Rows) -> Spread:
     likelihood, n_latent = posterior.likelihood, draws.shape[1]
     classes = jnp.arange(max(2, n_latent))
 
@@ -224,8 +231,8 @@ _spread_program = program(_spread, options=None)
 
 @compiled_once
 @double_precision
-def spread(posterior: Posterior, X: np.ndarray) -> Spread:
-    """How far each row's probabilities vary under the posterior.
+def spread(posterior: Posterior, X: np.ndarray, std: np.ndarray | None = None) -> Spread:
+    """How far each row's probabilities vary under the posterior, at x or where x may be.
 
     With one function by a rule of 64 nodes, with several by 1,024 points of a Sobol sequence.
     """
@@ -233,4 +240,8 @@ def spread(posterior: Posterior, X: np.ndarray) -> Spread:
     if posterior.n_latent > 1:
         draws = _normal_draws(posterior.n_latent)
     draws = jax.device_put(draws.astype(posterior.row_dtype))
-    return Spread(*_in_chunks(lambda p, X: _spread_program(p, draws, X), posterior, X))
+
+    def of_chunk(ready: Posterior, X: Any, std: Any) -> Spread:
+        return _spread_program(ready, draws, X, std)
+
+    return Spread(*_in_chunks(of_chunk, posterior, X, std))

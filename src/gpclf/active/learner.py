@@ -88,7 +88,8 @@ class Learner:
             )
         if self.classifier_ is None or self.by == "random":
             return self._random.choice(free, k, replace=False)
-        return free[self.classifier_.most_uncertain(_rows(self.X, free), k, by=self.by)]
+        rows, errors = _rows(self.X, free), self._errors(free)
+        return free[self.classifier_.most_uncertain(rows, k, by=self.by, X_std=errors)]
 
     def label(self, rows: Any, labels: Any) -> "Learner":
         """Take in the labels of rows, by their indices in X, and learn from them.

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpclf.data import Scaling
+from gpclf.estimators.noise import as_the_kernel_sees, rows_of
 from gpclf.inference.journal import Judge, Progress
 from gpclf.posterior import Posterior
 from gpclf.prediction import log_probabilities
@@ -45,7 +46,7 @@ class Snapshot:
     def __init__(
         self,
         line: Progress,
-        rows: Callable[[Any], np.ndarray],
+        rows: Callable[[Any, Any], tuple[np.ndarray, np.ndarray | None]],
         stopped_at: Callable[[Progress], Posterior],
     ):
         self.stage = line.stage
@@ -55,9 +56,9 @@ class Snapshot:
         self._rows = rows
         self._stopped_at = stopped_at
 
-    def predict_log_proba(self, X: Any) -> np.ndarray:
+    def predict_log_proba(self, X: Any, X_std: Any = None) -> np.ndarray:
         """What the classifier would predict if it stopped here."""
-        return log_probabilities(self._stopped_at(self._line), self._rows(X))
+        return log_probabilities(self._stopped_at(self._line), *self._rows(X, X_std))
 
 
 @contextmanager
@@ -103,18 +104,44 @@ def held_out(
     return np.asarray(used), np.asarray(validation)
 
 
+Parts = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]
+
+
+def kept_apart(
+    share: float,
+    X: np.ndarray,
+    index: np.ndarray,
+    weight: np.ndarray,
+    std: np.ndarray | None,
+    rng: np.random.Generator,
+) -> tuple[Parts, Parts]:
+    """Rows, classes, weights and errors to learn from, and those to validate on."""
+    used, validation = (
+        (X[rows], index[rows], weight[rows], rows_of(std, rows))
+        for rows in held_out(share, index, rng)
+    )
+    return used, validation
+
+
 def judging(
     X: np.ndarray,
     index: np.ndarray,
     weight: np.ndarray,
+    std: np.ndarray | None,
     scaling: Scaling,
     stopped_at: Callable[[Progress], Posterior],
+    usual: Callable[[Progress], np.ndarray | None],
 ) -> Judge:
-    """A judge of a fit by the negative log-probability of the labels of rows kept apart."""
+    """A judge of a fit by the negative log-probability of the labels of rows kept apart.
+
+    Their errors are `std`, or the `usual` ones where these are learned.
+    """
     rows = scaling.forward(X)
 
     def judge(line: Progress) -> float:
-        logs = log_probabilities(stopped_at(line), rows)
+        own = usual(line) if std is None else std
+        errors = as_the_kernel_sees(own, scaling, len(rows))
+        logs = log_probabilities(stopped_at(line), rows, errors)
         return -float(weight @ logs[np.arange(len(rows)), index])
 
     return judge

@@ -1,6 +1,7 @@
 """GPClassifier: Gaussian process classification behind scikit-learn's interface."""
 
 import time
+from functools import partial
 from typing import Any
 
 import jax.numpy as jnp
@@ -15,8 +16,8 @@ from gpclf.estimators.callbacks import (
     CallbackSupportMixin,
     Snapshot,
     callbacks_of,
-    held_out,
     judging,
+    kept_apart,
     with_callbacks,
 )
 from gpclf.estimators.engines import engine_for
@@ -49,7 +50,7 @@ DEFAULT_KERNEL = "matern52"
 CANDIDATES = 2000  # rows of a piece that may become inducing points
 
 
-class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, BaseEstimator):
+class GPClassifier(CallbackSupportMixin, FittedClassifier, ClassifierMixin, BaseEstimator):
     """Gaussian process classifier with inducing points, for two or many classes.
 
     Inputs are standardised inside, so their units never matter. Most users change nothing.
@@ -282,10 +283,8 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
         n_latent = likelihood.n_latent(len(classes))
         apart = None
         if self.early_stopping:
-            used, validation = held_out(self.validation_fraction, index, rng)
-            apart = X[validation], index[validation], weight[validation]
-            X, index, weight = X[used], index[used], weight[used]
-            std = rows_of(std, used)
+            parts = kept_apart(self.validation_fraction, X, index, weight, std, rng)
+            (X, index, weight, std), apart = parts
         again = self.warm_start and self._fits_on(columns, classes, likelihood)
         scaling = self._scaling if again else Scaling.of(X, weight, columns.counts)
         names = getattr(self, "feature_names_in_", None)
@@ -344,27 +343,28 @@ class GPClassifier(CallbackSupportMixin, ClassifierMixin, FittedClassifier, Base
         def stopped_at(line: Progress) -> Posterior:
             return freeze(line.theta, line.q, plan.jitter, dtype)
 
-        judge = None if apart is None else judging(*apart, scaling, stopped_at)
+        def usual(line: Progress) -> np.ndarray | None:
+            return typical(line.theta.model.inputs, std, scaling)
 
         def attributes(line: Progress) -> dict[str, Any]:
             found = {"posterior_": stopped_at(line), "classes_": classes}
-            return found | {"input_noise_std_": typical(line.theta.model.inputs, std, scaling)}
+            return found | {"input_noise_std_": usual(line)}
+
+        judge = None if apart is None else judging(*apart, scaling, stopped_at, usual)
 
         with shown(self.verbose) as draw, callbacks_of(self, attributes) as tell:
 
             def report(line: Progress) -> bool:
                 draw(line)
                 if self.callback is not None:
-                    self.callback(Snapshot(line, self._rows, stopped_at))
+                    self.callback(Snapshot(line, partial(self._seen, usual(line)), stopped_at))
                 return tell(line)
 
             result = fit(*theta, stream, n_latent, plan, rng, report, start, began, judge)
         self.classes_ = classes
         self.n_samples_seen_ = len(X)
         self.elbo_ = result.elbo
-        self.history_ = result.history
-        self.stopped_ = result.stopped
-        self.jitter_ = result.jitter
+        self.history_, self.stopped_, self.jitter_ = result.history, result.stopped, result.jitter
         self.input_noise_std_ = typical(result.theta.model.inputs, std, scaling)
         self._keep(freeze(result.theta, result.q, result.jitter, dtype))
 

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gpclf.data import Columns, Scaling, encode, refuse_missing
 from gpclf.estimators import pictures, storage
-from gpclf.estimators.noise import errors_for, errors_of
+from gpclf.estimators.noise import as_the_kernel_sees, errors_for, errors_of
 from gpclf.estimators.tables import more_of_table, table
 from gpclf.estimators.uncertainty import Uncertainty, most, scores, uncertainty_of
 from gpclf.estimators.validation import check_count, check_joint
@@ -64,23 +64,24 @@ class FittedClassifier:
         check_is_fitted(self, "posterior_")
         return self._rows(X, self.posterior_.row_dtype)
 
-    def _errors(self, X: Any, X_std: Any) -> np.ndarray | None:
-        """The errors of rows X, as the kernel sees them: given, those of the fit, or none."""
-        typical = self.input_noise_std_ if X_std is None else X_std
-        if typical is None:
-            return None
-        numbers = table(self, X, self._columns)
-        names = getattr(self, "feature_names_in_", None)
-        std = errors_of(typical, numbers, self._columns, names)
-        assert std is not None
-        if not np.any(std > 0):
-            return None
-        return np.broadcast_to(self._scaling.errors(std), (len(numbers), self._scaling.width))
+    def _seen(
+        self, usual: np.ndarray | None, X: Any, X_std: Any, dtype: Any = np.float64
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Rows and their errors as the kernel sees them; the `usual` ones if none are given."""
+        numbers, names = table(self, X, self._columns), getattr(self, "feature_names_in_", None)
+        std = errors_of(usual if X_std is None else X_std, numbers, self._columns, names)
+        rows = self._scaling.forward(numbers, dtype)
+        return rows, as_the_kernel_sees(std, self._scaling, len(rows))
+
+    def _rows_and_errors(self, X: Any, X_std: Any) -> tuple[np.ndarray, np.ndarray | None]:
+        """The same of a fitted classifier."""
+        check_is_fitted(self, "posterior_")
+        return self._seen(self.input_noise_std_, X, X_std, self.posterior_.row_dtype)
 
     def predict_log_proba(self, X: Any, X_std: Any = None) -> np.ndarray:
         """Logarithms of the class probabilities, accurate where these are tiny: (N, C)."""
-        rows = self._checked(X)
-        return log_probabilities(self.posterior_, rows, self._errors(X, X_std))
+        rows, std = self._rows_and_errors(X, X_std)
+        return log_probabilities(self.posterior_, rows, std)
 
     def predict_proba(self, X: Any, return_std: bool = False, X_std: Any = None) -> Any:
         """Class probabilities (N, C) in the order of `classes_`, latent variance integrated out.
@@ -88,20 +89,30 @@ class FittedClassifier:
         With errors `X_std` of the rows (as for `fit`) the places where they may be are integrated
         out, too. Where it is not given, the errors are `input_noise_std_`; 0 says that there are
         none. With `return_std` also the standard deviations of the probabilities (N, C): how far
-        each probability itself is unknown, for want of rows nearby.
+        each probability itself is unknown, for want of rows nearby; with errors the root of the
+        mean variance over where the row may be.
         """
         probabilities = np.exp(self.predict_log_proba(X, X_std))
         if not return_std:
             return probabilities
-        return probabilities, spread(self.posterior_, self._checked(X)).std
+        return probabilities, spread(self.posterior_, *self._rows_and_errors(X, X_std)).std
 
     def predict(self, X: Any, X_std: Any = None) -> np.ndarray:
         """The most probable class of each row."""
         likeliest = np.argmax(self.predict_log_proba(X, X_std), axis=1)
         return self.classes_[likeliest]
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None, X_std: Any = None) -> float:
+        """The share of rows whose most probable class is theirs, by their weights."""
+        from sklearn.metrics import accuracy_score  # slow to import
+
+        return float(accuracy_score(y, self.predict(X, X_std), sample_weight=sample_weight))
+
     def latent_mean_and_variance(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance of the latent functions: (N,) with one function, else (N, C)."""
+        """Mean and variance of the latent functions: (N,) with one function, else (N, C).
+
+        They are those at X as measured, whatever its errors are.
+        """
         rows = self._checked(X)
         mean, variance = latent_marginals(self.posterior_, rows)
         return (mean[:, 0], variance[:, 0]) if mean.shape[1] == 1 else (mean, variance)
@@ -153,19 +164,23 @@ class FittedClassifier:
         check_is_fitted(self, "posterior_")
         return divergence(self.posterior_)
 
-    def uncertainty(self, X: Any) -> Uncertainty:
-        """The entropy of each row's class and its two parts, `data` and `model`, in nats."""
-        rows = self._checked(X)
-        return uncertainty_of(self.posterior_, rows)
+    def uncertainty(self, X: Any, X_std: Any = None) -> Uncertainty:
+        """The entropy of each row's class and its two parts, `data` and `model`, in nats.
 
-    def most_uncertain(self, X: Any, k: Any, by: str = "entropy") -> np.ndarray:
-        """The places of the k rows that one knows least about, the least known first.
+        Errors of the rows count as in `predict_proba`; what they leave open belongs to `data`.
+        """
+        rows, std = self._rows_and_errors(X, X_std)
+        return uncertainty_of(self.posterior_, rows, std)
+
+    def most_uncertain(self, X: Any, k: Any, by: str = "entropy", X_std: Any = None) -> np.ndarray:
+        """The indices of the k most uncertain rows, the most uncertain first.
 
         By the "entropy" of the predicted class, by what its label would tell about the functions
-        ("bald"), or by the smallest "margin" between the two most probable classes.
+        ("bald"), or by the smallest "margin" between the two most probable classes. Errors of the
+        rows count as in `predict_proba`.
         """
-        rows = self._checked(X)
-        return most(scores(self.posterior_, rows, by), k)
+        rows, std = self._rows_and_errors(X, X_std)
+        return most(scores(self.posterior_, rows, by, std), k)
 
     def plot_history(self, axes: Any = None) -> Any:
         """Draw the bound of the last fit against time; returns the axes."""

@@ -179,6 +179,13 @@ def errors_for(
     return None
 
 
+def as_the_kernel_sees(std: np.ndarray | None, scaling: Scaling, n_rows: int) -> np.ndarray | None:
+    """Errors in the user's units, one row for all or one each, scaled; None if all are 0."""
+    if std is None or not np.any(std > 0):
+        return None
+    return np.broadcast_to(scaling.errors(std), (n_rows, scaling.width))
+
+
 def mask_of(features: Any, n_features: int, names: Any) -> np.ndarray:
     """True for each feature that is not among those with an error; none is if None."""
     if features is None:

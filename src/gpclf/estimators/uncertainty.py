@@ -13,8 +13,10 @@ CRITERIA = ("entropy", "bald", "margin")
 class Uncertainty(NamedTuple):
     """Of each row's class, in nats (N,): `total` = `data` + `model`.
 
-    `data` is what remains however many rows are labelled: classes that overlap there. `model` is
-    what labels near the row would remove: it is large where there were few.
+    `data` is what remains however many rows are labelled: classes that overlap there, and where x
+    has errors, what these leave open. `model` is what labels near the row would remove: it is large
+    where there were few. With errors it is E I(y; f | x) over the places x where the row may be:
+    what its label would tell about the functions f, were the true input then known.
     """
 
     total: np.ndarray
@@ -22,10 +24,12 @@ class Uncertainty(NamedTuple):
     model: np.ndarray
 
 
-def uncertainty_of(posterior: Posterior, X: np.ndarray) -> Uncertainty:
+def uncertainty_of(
+    posterior: Posterior, X: np.ndarray, std: np.ndarray | None = None
+) -> Uncertainty:
     """The entropy of the predicted class, and its two parts."""
-    total = _entropy(log_probabilities(posterior, X))
-    model = np.minimum(spread(posterior, X).information, total)
+    total = _entropy(log_probabilities(posterior, X, std))
+    model = np.minimum(spread(posterior, X, std).information, total)
     return Uncertainty(total, total - model, model)
 
 
@@ -34,13 +38,15 @@ def _entropy(logs: np.ndarray) -> np.ndarray:
     return -np.sum(np.where(p > 0, p * logs, 0.0), axis=1)
 
 
-def scores(posterior: Posterior, X: np.ndarray, by: str) -> np.ndarray:
+def scores(
+    posterior: Posterior, X: np.ndarray, by: str, std: np.ndarray | None = None
+) -> np.ndarray:
     """How uncertain each row is, by one of three criteria; the most uncertain has the most."""
     if by not in CRITERIA:
         raise ValueError(f"by must be one of {', '.join(map(repr, CRITERIA))}, got {by!r}.")
     if by == "bald":
-        return np.asarray(spread(posterior, X).information)
-    logs = log_probabilities(posterior, X)
+        return np.asarray(spread(posterior, X, std).information)
+    logs = log_probabilities(posterior, X, std)
     if by == "entropy":
         return _entropy(logs)
     second, first = np.partition(np.exp(logs), -2, axis=1)[:, -2:].T
@@ -48,7 +54,7 @@ def scores(posterior: Posterior, X: np.ndarray, by: str) -> np.ndarray:
 
 
 def most(score: np.ndarray, k: Any) -> np.ndarray:
-    """The places of the k highest scores, the highest first; of equal ones the first."""
+    """The indices of the k highest scores, the highest first; of equal ones the first."""
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= len(score):
         raise ValueError(f"k must be a whole number from 1 to the rows, {len(score)}, got {k!r}.")
     return np.argsort(-score, kind="stable")[:k]

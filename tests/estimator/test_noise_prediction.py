@@ -1,0 +1,177 @@
+"""Predictions of inputs with errors: all that a classifier tells integrates over where a row is."""
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.metrics import accuracy_score
+from sklearn.model_selection import KFold, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from gpclf import GPClassifier
+from gpclf.active import Learner
+from gpclf.inputs import Latent
+
+QUICK = {"kernel": "rbf", "n_inducing": 12, "max_epochs": 8, "random_state": 0}
+KINDS = ("latent", "amortised", "first-order", "augment", "resample")
+
+
+def noisy(rows=60, classes=2, seed=0):
+    """Rows of a line, or a plane, as measured, their classes, and the sizes of their errors."""
+    rng = np.random.default_rng(seed)
+    true = rng.uniform(-2, 2, (rows, classes - 1))
+    std = rng.uniform(0.1, 0.8, true.shape)
+    y = (true > 0).sum(axis=1)
+    return true + std * rng.normal(size=true.shape), y, std
+
+
+def entropy(p):
+    return -np.sum(p * np.log(np.maximum(p, 1e-300)), axis=1)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X, y, std = noisy()
+    return GPClassifier(input_noise=Latent(count=8), **QUICK).fit(X, y, X_std=std)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_parts_of_uncertainty_agree_with_the_probabilities(kind):
+    X, y, std = noisy()
+    clf = GPClassifier(input_noise=kind, **QUICK).fit(X, y, X_std=std)
+    for given in ({}, {"X_std": std}):
+        found = clf.uncertainty(X, **given)
+        np.testing.assert_allclose(
+            found.total, entropy(clf.predict_proba(X, **given)), rtol=1e-6, atol=1e-9
+        )
+        assert np.all(found.data >= 0)
+        assert np.all(found.model >= 0)
+        np.testing.assert_allclose(found.total, found.data + found.model, rtol=1e-6)
+
+
+def test_without_an_error_uncertainty_is_that_of_the_row_as_measured(fitted):
+    X, _, _ = noisy()
+    exact = fitted.uncertainty(X, X_std=0)
+    np.testing.assert_allclose(exact.total, entropy(fitted.predict_proba(X, X_std=0)), atol=1e-9)
+    tiny = fitted.uncertainty(X, X_std=1e-9)
+    for one, other in zip(exact, tiny, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-5)
+    p, std = fitted.predict_proba(X, X_std=0, return_std=True)
+    near, near_std = fitted.predict_proba(X, X_std=1e-9, return_std=True)
+    np.testing.assert_allclose(p, near, atol=1e-5)
+    np.testing.assert_allclose(std, near_std, atol=1e-5)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_model_part_is_the_mean_of_that_at_the_places_where_a_row_may_be(classes):
+    X, y, _ = noisy(classes=classes)
+    clf = GPClassifier(**QUICK).fit(X, y)
+    rng = np.random.default_rng(1)
+    for row, error in ((X[:1], 0.3), (X[1:2], 1.0)):
+        where = row + error * rng.normal(size=(3000, X.shape[1]))
+        there, (_, std) = clf.uncertainty(where), clf.predict_proba(where, return_std=True)
+        found = clf.uncertainty(row, X_std=error)
+        assert found.model[0] == pytest.approx(there.model.mean(), rel=0.1)
+        of_probability = clf.predict_proba(row, return_std=True, X_std=error)[1]
+        np.testing.assert_allclose(of_probability[0], np.sqrt(np.mean(std**2, axis=0)), rtol=0.1)
+
+
+@pytest.mark.parametrize("by", ["entropy", "bald", "margin"])
+def test_queries_see_the_errors_of_rows(fitted, by):
+    """Of rows measured alike, by entropy and margin the vague one has the least known class."""
+    X = np.full((4, 1), 0.6)
+    std = np.array([[0.0], [1.5], [0.05], [0.4]])
+    order = fitted.most_uncertain(X, 4, by, X_std=std)
+    if by != "bald":
+        np.testing.assert_array_equal(order, [1, 3, 2, 0])
+    parts = [fitted.most_uncertain(X, 4, by, X_std=std[list(o)]) for o in ([1, 0, 2, 3],)]
+    np.testing.assert_array_equal(np.array([1, 0, 2, 3])[parts[0]], order)
+
+
+def test_a_learner_asks_with_the_errors_of_its_rows():
+    X, y, std = noisy()
+    learner = Learner(GPClassifier(**QUICK), X, X_std=std, random_state=0)
+    first = np.arange(20)
+    learner.label(first, y[first])
+    free = np.arange(20, len(X))
+    expected = learner.classifier_.most_uncertain(X[free], 5, X_std=std[free])
+    np.testing.assert_array_equal(learner.query(5), free[expected])
+    usual = learner.classifier_.most_uncertain(X[free], 5)
+    assert not np.array_equal(expected, usual)  # else this test could not fail
+
+
+def test_a_snapshot_predicts_as_the_classifier_would():
+    X, y, std = noisy()
+    seen = []
+
+    def look(snapshot):
+        seen.append((snapshot.predict_log_proba(X), snapshot.predict_log_proba(X, X_std=std)))
+
+    clf = GPClassifier(input_noise=Latent(count=8), callback=look, **QUICK).fit(X, y, X_std=std)
+    usual, given = seen[-1]
+    np.testing.assert_allclose(usual, clf.predict_log_proba(X), atol=1e-6)
+    np.testing.assert_allclose(given, clf.predict_log_proba(X, X_std=std), atol=1e-6)
+
+
+def test_rows_kept_apart_are_judged_with_their_own_errors(monkeypatch):
+    from gpclf.estimators import callbacks
+
+    X, y, std = noisy()
+    true, errors = callbacks.log_probabilities, []
+
+    def spy(posterior, rows, std=None):
+        errors.append((rows, std))
+        return true(posterior, rows, std)
+
+    monkeypatch.setattr(callbacks, "log_probabilities", spy)
+    clf = GPClassifier(input_noise=Latent(count=8), early_stopping=True, **QUICK)
+    clf.fit(X, y, X_std=std)
+    assert errors
+    for rows, given in errors:
+        measured = clf._scaling.backward(rows)
+        own = np.array([std[np.argmin(np.abs(X[:, 0] - x)), 0] for x in measured[:, 0]])
+        np.testing.assert_allclose(given[:, 0] * clf._scaling.spread[0], own, rtol=1e-6)
+
+
+@pytest.fixture
+def routing():
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+def test_errors_are_routed_through_cross_validation(routing):
+    X, y, std = noisy()
+    clf = GPClassifier(input_noise=Latent(count=8), **QUICK)
+    clf.set_fit_request(X_std=True).set_score_request(X_std=True)
+    folds = KFold(2, shuffle=True, random_state=0)
+    found = cross_validate(clf, X, y, cv=folds, params={"X_std": std}, return_estimator=True)
+    by_hand = []
+    splits = zip(folds.split(X), found["estimator"], strict=True)
+    for (train, test), routed in splits:
+        own = GPClassifier(input_noise=Latent(count=8), **QUICK)
+        own.fit(X[train], y[train], X_std=std[train])
+        np.testing.assert_array_equal(own.input_noise_std_, routed.input_noise_std_)
+        by_hand.append(own.score(X[test], y[test], X_std=std[test]))
+        predicted = own.predict(X[test], X_std=std[test])
+        assert by_hand[-1] == accuracy_score(y[test], predicted)
+    np.testing.assert_array_equal(found["test_score"], by_hand)
+
+
+def test_errors_are_routed_through_a_pipeline(routing):
+    X, y, std = noisy()
+    clf = GPClassifier(input_noise=Latent(count=8), **QUICK)
+    for ask in (clf.set_fit_request, clf.set_predict_request, clf.set_predict_proba_request):
+        ask(X_std=True)
+    pipeline = make_pipeline(FunctionTransformer(), clf).fit(X, y, X_std=std)
+    alone = GPClassifier(input_noise=Latent(count=8), **QUICK).fit(X, y, X_std=std)
+    probabilities = alone.predict_proba(X, X_std=std)
+    np.testing.assert_array_equal(pipeline.predict_proba(X, X_std=std), probabilities)
+    np.testing.assert_array_equal(pipeline.predict(X, X_std=std), alone.predict(X, X_std=std))
+
+
+def test_a_score_weighs_rows_and_takes_their_errors(fitted):
+    X, y, std = noisy()
+    weight = np.random.default_rng(0).uniform(size=len(y))
+    for given in ({}, {"X_std": std}, {"X_std": 0}):
+        expected = accuracy_score(y, fitted.predict(X, **given), sample_weight=weight)
+        assert fitted.score(X, y, weight, **given) == expected

@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from gpclf.compilation import PLAIN, compiled_once, program
-from gpclf.inputs.noise import scattered
+from gpclf.inputs.scatter import scattered
 from gpclf.posterior import Posterior
 from gpclf.precision import cast, double_precision
 from gpclf.quadrature import graded
@@ -34,10 +34,11 @@ BLOCKS = 8  # of columns of a triangular matrix: 9/16 of the products are left
 NARROWEST = 100  # columns of all functions together, below which a product is slow
 
 Rows = Float[Array, "B D"]
+Marginals = Float[Array, "B C"]
 Errors = Float[Array, "B D"] | None  # standard deviations of the errors of rows
 
 
-def _marginals(posterior: Posterior, X: Rows) -> tuple[Float[Array, "B C"], Float[Array, "B C"]]:
+def _marginals(posterior: Posterior, X: Rows) -> tuple[Marginals, Marginals]:
     prepared = posterior.prepared
     if posterior.roots is None:
         return prepared.marginals(prepared.features(X), posterior.q)
@@ -54,6 +55,17 @@ def _marginals(posterior: Posterior, X: Rows) -> tuple[Float[Array, "B C"], Floa
     shift = jnp.broadcast_to(shift, root.shape[:2])
     nu = diagonal - _squared_norms(K[:, : root.shape[1]], root, shift)
     return mu, jnp.maximum(nu, jnp.finfo(X.dtype).eps * diagonal)
+
+
+def _slope_variance(posterior: Posterior, X: Rows, std: Float[Array, "B D"]) -> Marginals:
+    """Σ_d (std_d ∂μ/∂x_d)² of every function: what an error adds to ν to first order."""
+    mu, pull = jax.vjp(lambda X: _marginals(posterior, X)[0], X)
+
+    def of_function(chosen: Float[Array, "C"]) -> Float[Array, "B"]:
+        (slope,) = pull(jnp.broadcast_to(chosen, mu.shape))
+        return jnp.sum((std * slope) ** 2, axis=1)
+
+    return jax.lax.map(of_function, jnp.eye(mu.shape[1], dtype=mu.dtype)).T
 
 
 _marginals_program = program(_marginals, options=None)
@@ -83,9 +95,11 @@ def _squared_norms(
 
 @partial(program, options=None)
 def _log_probabilities_program(posterior: Posterior, X: Rows, std: Errors) -> Float[Array, "B K"]:
-    """The logarithm of the mean over nodes about each row."""
-    nodes = X if std is None else scattered(X, std, NODES)
-    mu, nu = _marginals(posterior, nodes)
+    """The logarithm of the mean over the nodes that the inputs have for each row."""
+    nodes = posterior.prepared.model.inputs.at_prediction(X, std, NODES)
+    mu, nu = _marginals(posterior, nodes.X)
+    if nodes.slope_std is not None:
+        nu = nu + _slope_variance(posterior, nodes.X, nodes.slope_std)
     logs = jax.vmap(posterior.likelihood.log_probabilities)(mu, nu)
     return _normalised(jax.nn.logsumexp(logs.reshape(len(X), -1, logs.shape[1]), axis=1))
 
@@ -194,6 +208,7 @@ def _normal_draws(n_latent: int) -> np.ndarray:
 
 
 def _spread(posterior: Posterior, draws: Float[Array, "S C"], X: Rows, std: Errors) -> Spread:
+    """At x, or the mean over nodes: what the error adds to ν is nothing that labels would tell."""
     if std is None:
         return _spread_at(posterior, draws, X)
     nodes = scattered(X, std, NODES if draws.shape[1] == 1 else NODES_SPREAD)

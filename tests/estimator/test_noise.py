@@ -18,7 +18,7 @@ from gpclf.inference.hyper import dual_bound
 from gpclf.inference.natural import climb, less_prior, visit_all
 from gpclf.inference.sites import survey, visit
 from gpclf.inputs import Amortised, Augmented, Exact, FirstOrder, Latent, Network, auto_places
-from gpclf.inputs.noise import scattered
+from gpclf.inputs.scatter import scattered
 from gpclf.kernels import RBF, Polynomial
 from gpclf.model import one_per_function, prepare
 from gpclf.posterior import thawed

@@ -1,5 +1,7 @@
 """Predictions of inputs with errors: all that a classifier tells integrates over where a row is."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import sklearn
@@ -10,7 +12,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from gpclf import GPClassifier
 from gpclf.active import Learner
-from gpclf.inputs import Latent
+from gpclf.inputs import FirstOrder, Latent
 
 QUICK = {"kernel": "rbf", "n_inducing": 12, "max_epochs": 8, "random_state": 0}
 KINDS = ("latent", "amortised", "first-order", "augment", "resample")
@@ -175,3 +177,32 @@ def test_a_score_weighs_rows_and_takes_their_errors(fitted):
     for given in ({}, {"X_std": std}, {"X_std": 0}):
         expected = accuracy_score(y, fitted.predict(X, **given), sample_weight=weight)
         assert fitted.score(X, y, weight, **given) == expected
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_first_order_predictive_adds_the_slope_of_the_mean_to_the_variance(classes, tmp_path):
+    X, y, std = noisy(classes=classes)
+    inputs = FirstOrder(predictive="first-order")
+    clf = GPClassifier(input_noise=inputs, precision="double", **QUICK).fit(X, y, X_std=std)
+    exact, tiny = (clf.predict_proba(X, X_std=error) for error in (0, 1e-9))
+    np.testing.assert_allclose(tiny, exact, atol=1e-7)
+    mean, variance = (np.reshape(a, (len(X), -1)) for a in clf.latent_mean_and_variance(X))
+    for d, step in enumerate(1e-5 * np.eye(X.shape[1])):
+        ahead, behind = (clf.latent_mean_and_variance(X + s)[0] for s in (step, -step))
+        slope = np.reshape(ahead - behind, (len(X), -1)) / 2e-5
+        variance = variance + (slope * std[:, d : d + 1]) ** 2
+    with jax.enable_x64(True):
+        logs = jax.vmap(clf.likelihood_.log_probabilities)(jnp.array(mean), jnp.array(variance))
+    found = clf.predict_log_proba(X, X_std=std)
+    np.testing.assert_allclose(found, jax.nn.log_softmax(np.asarray(logs)), atol=1e-5)
+    clf.save(tmp_path / "model")
+    loaded = GPClassifier.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict_log_proba(X, X_std=std), found)
+    by_nodes = GPClassifier(input_noise=FirstOrder(), precision="double", **QUICK)
+    by_nodes.fit(X, y, X_std=std)
+    assert np.abs(by_nodes.predict_proba(X, X_std=std) - np.exp(found)).max() > 1e-3
+
+
+def test_a_predictive_that_is_none_gets_one_sentence():
+    with pytest.raises(ValueError, match="predictive must be one of 'nodes', 'first-order'"):
+        FirstOrder(predictive="some")

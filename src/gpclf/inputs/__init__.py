@@ -1,7 +1,7 @@
 """How a row reaches the Gaussian process."""
 
 from gpclf.inputs.amortised import Amortised, Network
-from gpclf.inputs.base import Features, Inputs, Nodes, Whitening
+from gpclf.inputs.base import Features, Inputs, Nodes, PredictionNodes, Whitening
 from gpclf.inputs.exact import Exact
 from gpclf.inputs.first_order import FirstOrder
 from gpclf.inputs.latent import Augmented, Latent, auto_places
@@ -18,6 +18,7 @@ __all__ = [
     "Network",
     "Nodes",
     "Noisy",
+    "PredictionNodes",
     "Whitening",
     "auto_places",
 ]

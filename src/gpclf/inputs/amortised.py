@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Int
 
 from gpclf.inputs.base import Errors, Nodes, Rows
 from gpclf.inputs.latent import Latent
-from gpclf.inputs.noise import standard_places
+from gpclf.inputs.scatter import standard_places
 
 HIDDEN = 32
 

@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from gpclf.gaussian import Moments
+from gpclf.inputs.scatter import scattered
 from gpclf.kernels import Kernel
 from gpclf.linalg import quadratic_forms
 
@@ -44,6 +45,16 @@ class Nodes(NamedTuple):
 
     X: Float[Array, "R D"]
     log_weight: Float[Array, "R"] | None
+
+
+class PredictionNodes(NamedTuple):
+    """Nodes of rows at prediction, those of one row next to each other, all with the same weight.
+
+    `slope_std`: errors that are not in the nodes and count by the slope of the mean at them.
+    """
+
+    X: Float[Array, "R D"]
+    slope_std: Errors = None
 
 
 class Inputs(eqx.Module):
@@ -113,3 +124,7 @@ class Inputs(eqx.Module):
     ) -> Float[Array, "B"]:
         """One bound for each row, from those of its places."""
         return bounds
+
+    def at_prediction(self, X: Rows, std: Errors, count: int) -> PredictionNodes:
+        """x itself, or with errors `count` nodes of N(x, std²) for each row."""
+        return PredictionNodes(X if std is None else scattered(X, std, count))

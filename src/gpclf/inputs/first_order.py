@@ -2,15 +2,18 @@
 
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from gpclf.gaussian import Moments
-from gpclf.inputs.base import Errors, Features, Rows, Whitening
+from gpclf.inputs.base import Errors, Features, PredictionNodes, Rows, Whitening
 from gpclf.inputs.noise import Noisy
 from gpclf.kernels import Kernel
 from gpclf.linalg import quadratic_forms
+
+PREDICTIVES = ("nodes", "first-order")
 
 
 class FirstOrder(Noisy):
@@ -20,7 +23,17 @@ class FirstOrder(Noisy):
     found beside the features, and what is left is a product of (B, M) and (M, D) for each function.
     Where all rows have the same errors there are two forms of it, and the smaller one is taken:
     ∇μᵀ V ∇μ = Σ_mn k′_m k′_n w_m w_n G_mn with G_mn = Σ_d V_d z_md z_nd / lengthscale_d⁴.
+
+    `predictive`: at prediction "nodes" integrates over N(x̃, V) as all kinds do; "first-order" adds
+    ∇μᵀ V ∇μ to ν there, too (Villacampa-Calvo et al. 2020, eq. 15).
     """
+
+    predictive: str = eqx.field(static=True, default="nodes")
+
+    def __check_init__(self) -> None:
+        if self.predictive not in PREDICTIVES:
+            names = ", ".join(map(repr, PREDICTIVES))
+            raise ValueError(f"predictive must be one of {names}, got {self.predictive!r}.")
 
     @property
     def bends(self) -> bool:
@@ -69,3 +82,9 @@ class FirstOrder(Noisy):
             _, pull = jax.vjp(lambda X: kernel.matrix(X, Z), X)
             (slope,) = pull(jnp.broadcast_to(weights, (X.shape[0], len(weights))))
         return jnp.sum((self.std(X, std) * slope) ** 2, axis=1)
+
+    def at_prediction(self, X: Rows, std: Errors, count: int) -> PredictionNodes:
+        """Nodes, or x itself and an error for the slope there."""
+        if self.predictive == "nodes":
+            return super().at_prediction(X, std, count)
+        return PredictionNodes(X, std)

@@ -10,7 +10,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from gpclf.inputs.base import Errors, Nodes, Rows
-from gpclf.inputs.noise import Noisy, scattered
+from gpclf.inputs.noise import Noisy
+from gpclf.inputs.scatter import scattered
 
 PLACES, MOST_PLACES = 16, 128
 COARSER = 4  # times fewer places, for a first look

@@ -8,7 +8,6 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from gpclf.inputs.base import Errors, Inputs, Rows
-from gpclf.quadrature import normal_nodes
 
 FIRST_STD = 0.25  # of a learned error, in units of the standardised inputs
 
@@ -40,21 +39,3 @@ class Noisy(Inputs):
         if given is None:
             raise ValueError("These inputs need the errors of rows: give X_std, or learn them.")
         return given
-
-
-def scattered(X: Rows, std: Float[Array, "#B D"], places: int) -> Float[Array, "R D"]:
-    """Places about each row that stand for N(x, std²), all with the same weight.
-
-    Those of the standard law are the same for all rows, but for signs: each number of a row chooses
-    its own by its last digits, so that rows differ and their order does not matter.
-    """
-    moved = X[:, None, :] + std[:, None, :] * standard_places(X, places)
-    return moved.reshape(-1, X.shape[1])
-
-
-def standard_places(X: Rows, places: int) -> Float[Array, "B S D"]:
-    """Those of N(0, I) for each row, with signs of its own."""
-    bits = X.astype(jnp.float32).view(jnp.uint32)
-    mixed = (bits ^ (bits >> 15)) * np.uint32(2654435761)
-    signs = jnp.where((mixed >> 20) & 1 == 1, 1.0, -1.0).astype(X.dtype)
-    return signs[:, None, :] * jnp.asarray(normal_nodes(places, X.shape[1]), X.dtype)

@@ -35,6 +35,7 @@ from gpclf.estimators.progress import shown
 from gpclf.estimators.tables import labelled_table, more_of_table
 from gpclf.estimators.validation import check_full, check_parameters, drawn_classes
 from gpclf.estimators.weights import weighed
+from gpclf.inference.fresh_bound import fresh_bound
 from gpclf.inference.journal import Progress
 from gpclf.inference.loop import compile_ahead, fit
 from gpclf.inference.online import absorb, grown
@@ -118,8 +119,7 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, ClassifierMixin, Base
     categorical_features : "from_dtype", None or a list
         Columns that hold levels instead of numbers: in a frame those of category, string and
         boolean type; or none; or indices, names or a mask. More than two levels become one column
-        each, of variance 1 together. At prediction a row with a level that training did not have
-        is as the average row there.
+        each, of variance 1 together. An unseen level is encoded as the average of those seen.
     early_stopping : bool
         Keep a share of the rows apart, and stop learning the kernel when the log-probabilities of
         their labels no longer rise.
@@ -138,8 +138,9 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, ClassifierMixin, Base
     Attributes
     ----------
     classes_ : the class labels, sorted.
-    elbo_ : the evidence lower bound of the training rows at the end; of all pieces, each given
-        those before it, after `partial_fit`. With "power-ep" its energy, no bound of the evidence.
+    elbo_ : the evidence lower bound of the training rows at the end, on fresh nodes where inputs
+        have errors; of all pieces, each given those before it, after `partial_fit`. With "power-ep"
+        its energy, no bound of the evidence.
     history_ : dict of arrays "stage", "seconds", "elbo" (per row), one entry a step.
     kernel_, likelihood_ : as fitted, in units of the standardised inputs.
     inducing_points_ : (M, D), or (C, M, D) if not shared, in the units of X; a feature of more than
@@ -251,11 +252,7 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, ClassifierMixin, Base
         first = not hasattr(self, "posterior_")
         if first and classes is None:
             raise ValueError("The first call of partial_fit needs classes: all labels to come.")
-        if (
-            not first
-            and classes is not None
-            and not np.array_equal(np.unique(classes), self.classes_)
-        ):
+        if not (first or classes is None or np.array_equal(np.unique(classes), self.classes_)):
             raise ValueError("classes differ from those of the first call of partial_fit.")
         refuse_missing(y)
         if first:
@@ -361,12 +358,12 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, ClassifierMixin, Base
                 return tell(line)
 
             result = fit(*theta, stream, n_latent, plan, rng, report, start, began, judge)
-        self.classes_ = classes
-        self.n_samples_seen_ = len(X)
-        self.elbo_ = result.elbo
+        self.classes_, self.n_samples_seen_ = classes, len(X)
         self.history_, self.stopped_, self.jitter_ = result.history, result.stopped, result.jitter
         self.input_noise_std_ = typical(result.theta.model.inputs, std, scaling)
         self._keep(freeze(result.theta, result.q, result.jitter, dtype))
+        end = self.posterior_.prepared, self.posterior_.q, stream.whole(plan.chunk_rows)
+        self.elbo_ = result.elbo if not inputs.estimated else fresh_bound(*end, inputs.places)
 
     @compiled_once
     @double_precision

@@ -75,8 +75,7 @@ class Amortised(Latent):
     def nodes(self, X: Rows, std: Errors, y: Int[Array, "B"]) -> Nodes:
         """Those of q(x)."""
         errors = self.std(X, std)
-        label = jax.nn.one_hot(y, self.n_classes, dtype=X.dtype)
-        shift, log_variance = self.network(jnp.concatenate([X, label], axis=1))
+        shift, log_variance = self._law(X, y)
         standard = standard_places(X, self.count)  # (B, S, D)
         moved = shift[:, None] + jnp.exp(0.5 * log_variance)[:, None] * standard
         places = X[:, None] + errors[:, None] * moved
@@ -87,3 +86,25 @@ class Amortised(Latent):
             ratio = 0.5 * (standard**2 - moved**2 + log_variance[:, None])
         log_weight = jnp.sum(jnp.where(errors[:, None] > 0, ratio, 0.0), axis=2)
         return Nodes(places.reshape(-1, X.shape[1]), log_weight.reshape(-1))
+
+    def _law(self, X: Rows, y: Int[Array, "B"]) -> tuple[Rows, Rows]:
+        """The shift and the log-variance of q(x), in units of the error."""
+        label = jax.nn.one_hot(y, self.n_classes, dtype=X.dtype)
+        return self.network(jnp.concatenate([X, label], axis=1))
+
+    def drawn(
+        self, X: Rows, std: Errors, y: Int[Array, "B"], standard: Float[Array, "B S D"]
+    ) -> Nodes:
+        """Of each draw one node of N(x̃, std²) and one of q(x): an even mixture of the two laws.
+
+        They count by N / (½N + ½q), at most 2, however far off the network is.
+        """
+        errors = self.std(X, std)[:, None]
+        shift, log_variance = (part[:, None] for part in self._law(X, y))
+        both = [standard, shift + jnp.exp(0.5 * log_variance) * standard]
+        moved = jnp.concatenate(both, axis=1)  # in units of the error
+        ratio = 0.5 * (moved**2 - (moved - shift) ** 2 * jnp.exp(-log_variance) - log_variance)
+        log_ratio = jnp.sum(jnp.where(errors > 0, ratio, 0.0), axis=2)  # of q to N
+        log_weight = math.log(2.0) - jax.nn.softplus(log_ratio)
+        nodes = X[:, None] + errors * moved
+        return Nodes(nodes.reshape(-1, X.shape[1]), log_weight.reshape(-1))

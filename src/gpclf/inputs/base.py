@@ -128,3 +128,18 @@ class Inputs(eqx.Module):
     def at_prediction(self, X: Rows, std: Errors, count: int) -> PredictionNodes:
         """x itself, or with errors `count` nodes of N(x, std²) for each row."""
         return PredictionNodes(X if std is None else scattered(X, std, count))
+
+    @property
+    def estimated(self) -> bool:
+        """Whether the bound of a row is an estimate, on nodes that a fit learns from."""
+        return False
+
+    def drawn(self, X: Rows, std: Errors, y: Any, standard: Float[Array, "B S D"]) -> Nodes:
+        """Nodes made of draws of N(0, I), for a bound that holds on average over these."""
+        return Nodes(X, None)
+
+    def joined_draws(
+        self, bounds: Float[Array, "B T"], log_weight: Float[Array, "B T"]
+    ) -> Float[Array, "B"]:
+        """One bound for each row, from those of its drawn nodes."""
+        return jnp.mean(bounds, axis=1)

@@ -63,6 +63,22 @@ class Latent(Noisy):
         )
         return rows - jnp.maximum(weights, count)
 
+    @property
+    def estimated(self) -> bool:
+        """The kernel, and what else is learned, may suit the nodes more than the integral."""
+        return True
+
+    def drawn(self, X: Rows, std: Errors, y: Any, standard: Float[Array, "B S D"]) -> Nodes:
+        """Those of the error's law."""
+        nodes = X[:, None] + self.std(X, std)[:, None] * standard
+        return Nodes(nodes.reshape(-1, X.shape[1]), None)
+
+    def joined_draws(
+        self, bounds: Float[Array, "B T"], log_weight: Float[Array, "B T"]
+    ) -> Float[Array, "B"]:
+        """log of the mean of w exp ℓ: at most log E exp ℓ on average (Burda et al. 2016)."""
+        return jax.nn.logsumexp(bounds + log_weight, axis=1) - math.log(bounds.shape[1])
+
 
 class Augmented(Latent):
     """Every row several times, each time with an error added: the usual remedy, to compare with.
@@ -75,3 +91,9 @@ class Augmented(Latent):
     ) -> Float[Array, "B"]:
         """E ℓ."""
         return jnp.mean(bounds.reshape(-1, self.count), axis=1)
+
+    def joined_draws(
+        self, bounds: Float[Array, "B T"], log_weight: Float[Array, "B T"]
+    ) -> Float[Array, "B"]:
+        """E ℓ."""
+        return jnp.mean(bounds, axis=1)

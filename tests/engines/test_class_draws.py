@@ -127,3 +127,11 @@ def test_what_cannot_draw_classes_says_so():
         GPClassifier("logistic-softmax", class_subset=2, share_kernel=False).fit(X, y)
     with pytest.raises(ValueError, match="class_subset must be a whole number"):
         GPClassifier("logistic-softmax", class_subset=0).fit(X, y)
+
+
+@pytest.mark.parametrize("kind", ["latent", "amortised", "augment"])
+def test_rows_of_several_nodes_cannot_draw_classes_and_say_so(kind):
+    X, y = np.random.default_rng(0).normal(size=(30, 2)), np.arange(30) % 4
+    clf = GPClassifier("logistic-softmax", class_subset=2, input_noise=kind, n_inducing=5)
+    with pytest.raises(ValueError, match="class_subset needs rows of one node"):
+        clf.fit(X, y, X_std=0.1)

@@ -114,8 +114,8 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, ClassifierMixin, Base
         `inference="gradient"` the first rate of Adam ("auto": 0.05) or Adadelta (1), falling to 0.
     class_subset : None or int
         Classes drawn at random for each stochastic step, so that its cost does not grow with their
-        number: for "logistic-softmax" and "logistic-softmax-augmented" with many classes. None:
-        all of them.
+        number: for "logistic-softmax" and "logistic-softmax-augmented" with many classes, and rows
+        without errors or of one node ("first-order", "resample"). None: all of them.
     categorical_features : "from_dtype", None or a list
         Columns that hold levels instead of numbers: in a frame those of category, string and
         boolean type; or none; or indices, names or a mask. More than two levels become one column
@@ -293,7 +293,9 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, ClassifierMixin, Base
         redraw = self.input_noise == RESAMPLE
         dtype = row_dtype(self.precision, len(X) * inputs.places)
         stream = ArrayStream(X, index, weight, scaling, dtype, std, redraw)
-        drawn = drawn_classes(self.class_subset, likelihood, len(classes), self.share_kernel)
+        drawn = drawn_classes(
+            self.class_subset, likelihood, inputs, len(classes), self.share_kernel
+        )
 
         def plan_for(n_inducing: int) -> Plan:
             return make_plan(

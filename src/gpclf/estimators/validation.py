@@ -8,7 +8,7 @@ import numpy as np
 from gpclf.data import blocks
 from gpclf.data.columns import name_of
 from gpclf.estimators.noise import KINDS, LEARNED, RESAMPLE
-from gpclf.inputs import Noisy
+from gpclf.inputs import Inputs, Noisy
 from gpclf.likelihoods.logistic_softmax import LogisticSoftmaxFamily
 
 INFERENCES = (
@@ -89,7 +89,9 @@ def check_count(name: str, value: Any) -> None:
     _count({name: value}, name, least=1, also=())
 
 
-def drawn_classes(subset: int | None, likelihood: Any, n_classes: int, shared: bool) -> int | None:
+def drawn_classes(
+    subset: int | None, likelihood: Any, inputs: Inputs, n_classes: int, shared: bool
+) -> int | None:
     """How many classes a step draws; None for all. One sentence where a few cannot do."""
     if subset is None or subset >= n_classes:
         return None
@@ -100,6 +102,11 @@ def drawn_classes(subset: int | None, likelihood: Any, n_classes: int, shared: b
         )
     if not shared:
         raise ValueError("class_subset needs one kernel for all classes: use share_kernel=True.")
+    if inputs.estimated:
+        raise ValueError(
+            f"class_subset needs rows of one node, and {type(inputs).__name__} gives them several: "
+            'use input_noise="first-order", or leave class_subset at None.'
+        )
     return int(subset)
 
 

@@ -17,23 +17,33 @@ HIDDEN = 32
 
 
 class Network(eqx.Module):
-    """One hidden layer, from x̃ and the class to a shift and a log-variance for each feature.
+    """From x̃ and the class to a shift and a log-variance for each feature, in units of the error.
 
-    In units of the error; it starts at none, with the error's own law.
+    It starts at none, with the error's own law. One hidden layer of tanh, or several of ReLU.
     """
 
     first: Float[Array | np.ndarray, "H E"]
     first_bias: Float[Array | np.ndarray, "H"]
-    last: Float[Array | np.ndarray, "F H"]
+    last: Float[Array | np.ndarray, "F G"]
     last_bias: Float[Array | np.ndarray, "F"]
+    middle: tuple = ()  # weights and bias of each further hidden layer
+    rectified: bool = eqx.field(static=True, default=False)
 
     @classmethod
-    def start(cls, n_features: int, n_classes: int, hidden: int = HIDDEN) -> "Network":
+    def start(
+        cls, n_features: int, n_classes: int, hidden: int | tuple[int, ...] = HIDDEN
+    ) -> "Network":
         """Small random weights, always the same, and a last layer of zeros."""
-        seen = n_features + n_classes
-        first = np.random.default_rng(0).normal(size=(hidden, seen)) / np.sqrt(seen)
+        rng, rectified = np.random.default_rng(0), isinstance(hidden, tuple)
+        widths = hidden if isinstance(hidden, tuple) else (hidden,)
+        gain = np.sqrt(2.0) if rectified else 1.0  # ReLU halves the variance
+        layers, seen = [], n_features + n_classes
+        for width in widths:
+            layers.append((gain * rng.normal(size=(width, seen)) / np.sqrt(seen), np.zeros(width)))
+            seen = width
         outputs = 2 * n_features
-        return cls(first, np.zeros(hidden), np.zeros((outputs, hidden)), np.zeros(outputs))
+        (first, bias), last = layers[0], np.zeros((outputs, seen))
+        return cls(first, bias, last, np.zeros(outputs), tuple(layers[1:]), rectified)
 
     def __call__(self, seen: Float[Array, "B E"]) -> tuple[Rows, Rows]:
         """The shift and the log-variance.
@@ -41,7 +51,10 @@ class Network(eqx.Module):
         The variance is at most twice the error's: places of a wider law are rare where the error's
         is dense, and a few of them would be all that counts.
         """
-        layer = jnp.tanh(seen @ self.first.T + self.first_bias)
+        bend = jax.nn.relu if self.rectified else jnp.tanh
+        layer = bend(seen @ self.first.T + self.first_bias)
+        for weights, bias in self.middle:
+            layer = bend(layer @ weights.T + bias)
         shift, narrowness = jnp.split(layer @ self.last.T + self.last_bias, 2, axis=1)
         return shift, math.log(2.0) - jax.nn.softplus(narrowness)
 
@@ -52,11 +65,19 @@ class Amortised(Latent):
     Places are drawn from q(x) and count by N(x̃, std²) / q(x), so that their number can be small:
     with one place, a standard deviation away, the bound is ℓ there − KL(q(x) ‖ N(x̃, std²)), an
     estimate of E ℓ − KL; with more it lies between that and the bound of `Latent`. The network has
-    `hidden` units.
+    one layer of `hidden` tanh units, or with a tuple layers of so many ReLU units: `(64, 64)`.
     """
 
     network: Any = None  # made when the table is known
-    hidden: int = eqx.field(static=True, default=HIDDEN)
+    hidden: Any = eqx.field(static=True, default=HIDDEN)  # a number or a tuple of them
+
+    def __check_init__(self) -> None:
+        widths = self.hidden if isinstance(self.hidden, tuple) else (self.hidden,)
+        if not widths or not all(isinstance(width, int) and width >= 1 for width in widths):
+            raise ValueError(
+                f"hidden must be a whole number of at least 1 or a tuple of them, got "
+                f"{self.hidden!r}."
+            )
 
     @property
     def n_classes(self) -> int:
@@ -70,7 +91,7 @@ class Amortised(Latent):
         each row are, and takes the bound of the best of them for that of the row.
         """
         last, bias = jnp.asarray(self.network.last), jnp.asarray(self.network.last_bias)
-        return -0.5 * (self.hidden * jnp.sum(last**2) + jnp.sum(bias**2))
+        return -0.5 * (last.shape[1] * jnp.sum(last**2) + jnp.sum(bias**2))
 
     def nodes(self, X: Rows, std: Errors, y: Int[Array, "B"]) -> Nodes:
         """Those of q(x)."""

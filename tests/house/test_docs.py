@@ -1,5 +1,6 @@
 """The documentation's code runs, its links lead somewhere, and every likelihood has its page."""
 
+import inspect
 import re
 from pathlib import Path
 
@@ -8,6 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from gpclf import GPClassifier
+from gpclf.active import Learner
 from gpclf.likelihoods import NAMES
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -22,6 +25,8 @@ def _code(page):
     "page",
     [
         "index",
+        "install",
+        "deployment",
         "uncertainty",
         "noisy-inputs",
         "inference",
@@ -82,6 +87,16 @@ def test_every_likelihood_has_a_page_with_its_model_bound_use_and_paper(name):
         assert part in page, part
     assert f"({name}.md)" in (DOCS / "likelihoods" / "README.md").read_text()
     assert f"`{name}`" in (DOCS.parent / "README.md").read_text()
+
+
+@pytest.mark.parametrize("kind", [GPClassifier, Learner])
+def test_attributes_have_a_type_and_a_description_that_the_reference_can_read(kind):
+    lines = inspect.getdoc(kind).split("Attributes\n----------\n")[1].splitlines()
+    heads = [i for i, line in enumerate(lines) if not line.startswith(" ")]
+    assert len(heads) > 2
+    for i in heads:
+        assert re.fullmatch(r"\w+_(, \w+_)* : [^.]+", lines[i]), lines[i]
+        assert lines[i + 1].startswith("    "), lines[i]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -137,21 +137,30 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, ClassifierMixin, Base
 
     Attributes
     ----------
-    classes_ : the class labels, sorted.
-    elbo_ : the evidence lower bound of the training rows at the end, on fresh nodes where inputs
-        have errors; of all pieces, each given those before it, after `partial_fit`. With "power-ep"
-        its energy, no bound of the evidence.
-    history_ : dict of arrays "stage", "seconds", "elbo" (per row), one entry a step.
-    kernel_, likelihood_ : as fitted, in units of the standardised inputs.
-    inducing_points_ : (M, D), or (C, M, D) if not shared, in the units of X; a feature of more than
-        two levels has a column for each. Those for the mean alone come last.
-    relevance_ : how much each feature matters, from the lengthscales: sums to one, 0 if constant.
-    n_samples_seen_ : the number of training rows, of all pieces together.
-    input_noise_std_ : (D,), the standard deviation of the errors in the units of X, as learned, or
-        the median of those given; None without them. It is used at prediction where `X_std` is
-        not given.
-    stopped_ : why the fit ended.
-    jitter_ : what was added to the diagonal of k(Z, Z), relative to its mean.
+    classes_ : array (C,)
+        The class labels, sorted.
+    elbo_ : float
+        The evidence lower bound of the training rows at the end, on fresh nodes where inputs have
+        errors; after `partial_fit` the sum over
+        all pieces, each given those before it. With "power-ep" its energy, which is no bound.
+    history_ : dict of arrays
+        "stage", "seconds" and "elbo" (per row), one entry a step.
+    kernel_, likelihood_ : Kernel, Likelihood
+        As fitted, in units of the standardised inputs.
+    inducing_points_ : array (M, D), or (C, M, D) if not shared
+        In the units of X; a feature of more than two levels has a column for each. Those for the
+        mean alone come last.
+    relevance_ : array (D,)
+        How much each feature matters, from the lengthscales: sums to one, 0 if constant.
+    n_samples_seen_ : int
+        The number of training rows, of all pieces together.
+    input_noise_std_ : None or array (D,)
+        The standard deviation of the errors in the units of X, as learned or the median of those
+        given, which is used at prediction where `X_std` is not given. None without errors.
+    stopped_ : str
+        Why the fit ended.
+    jitter_ : float
+        What was added to the diagonal of k(Z, Z), relative to its mean.
     """
 
     def __init__(
@@ -233,12 +242,7 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, ClassifierMixin, Base
 
     @with_callbacks
     def partial_fit(
-        self,
-        X: Any,
-        y: Any,
-        classes: Any = None,
-        sample_weight: Any = None,
-        X_std: Any = None,
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, X_std: Any = None
     ) -> "GPClassifier":
         """Take in a piece of the data, whose rows are then no longer needed.
 
@@ -385,12 +389,7 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, ClassifierMixin, Base
             prepared, self.jitter_ = prepare(*theta, self.jitter_)
             for part in blocks(len(X)):
                 stream = ArrayStream(
-                    X[part],
-                    index[part],
-                    weight[part],
-                    self._scaling,
-                    dtype,
-                    rows_of(std, part),
+                    X[part], index[part], weight[part], self._scaling, dtype, rows_of(std, part)
                 )
                 rows = min(CHUNK_ROWS, 2 ** int(np.ceil(np.log2(stream.n_rows))))  # few lengths
                 tolerance = self.tol * float(stream.weight.sum())

@@ -32,6 +32,25 @@ test: check ## everything CI asks: check, then all tests but the slow ones
 test-slow: $(VENV)/.dev ## the slow tests
 	JAX_DISABLE_MOST_OPTIMIZATIONS=false $(BIN)/pytest -q -m slow
 
+# the lowest versions that pyproject.toml allows, of what the library and its tests import
+LOWEST = import re, tomllib; \
+  project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+  extras = project["optional-dependencies"]; \
+  tools = r"gpclf|import-linter|pyright|pytest-xdist|ruff"; \
+  needed = project["dependencies"] + extras["plot"] + extras["dev"]; \
+  print(*(each.replace(">=", "==") for each in needed if not re.match(tools, each)), sep="\n")
+
+$(VENV)-lowest/.done: pyproject.toml
+	$(PYTHON) -m venv $(VENV)-lowest
+	$(PYTHON) -c '$(LOWEST)' > $(VENV)-lowest/requirements.txt
+	$(VENV)-lowest/bin/pip install --quiet --disable-pip-version-check -r $(VENV)-lowest/requirements.txt
+	$(VENV)-lowest/bin/pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+test-lowest: $(VENV)-lowest/.done ## a part of the tests on the lowest versions that pyproject.toml allows
+	$(VENV)-lowest/bin/pytest -q -m "not slow" -W ignore::DeprecationWarning $(addprefix tests/estimator/test_,\
+	  active.py cli.py columns.py data.py ecosystem.py storage.py watching.py)
+
 $(VENV)-gpflow/.done:
 	$(PYTHON) -m venv $(VENV)-gpflow
 	$(VENV)-gpflow/bin/pip install --quiet --disable-pip-version-check gpflow tensorflow-cpu tf-keras scikit-learn
@@ -132,9 +151,9 @@ format: $(VENV)/.dev ## rewrite the code in the house format
 	$(BIN)/ruff format .
 
 clean: ## remove the environments and build products
-	rm -rf $(VENV) $(VENV)-gpflow $(VENV)-gpytorch $(VENV)-docs build dist .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-lowest $(VENV)-gpflow $(VENV)-gpytorch $(VENV)-docs build dist .pytest_cache .ruff_cache
 
-.PHONY: help demo check test test-slow docs format clean bench-setup bench-accuracy bench-likelihoods \
+.PHONY: help demo check test test-slow test-lowest docs format clean bench-setup bench-accuracy bench-likelihoods \
 	bench-categorical bench-classes bench-race bench-race-all bench-large bench-compare bench-engines bench-papers bench-step \
 	bench-prediction bench-cold bench-scaling bench-quick bench-noise bench-fermi bench-noise-uci \
 	bench-noise-mnist bench-active

@@ -7,17 +7,11 @@ import sys
 import time
 
 import jax.numpy as jnp
-import joblib
 import numpy as np
 import pandas as pd
 import pytest
-import skops.io
-from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris, make_moons
-from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from bad_tables import BAD
 from gpclf import GPClassifier
@@ -381,39 +375,3 @@ def test_read_only_and_mapped_rows_are_as_good_as_others(fitted, iris, tmp_path)
     for rows in (mapped, locked):
         clf = GPClassifier(**QUICK).fit(rows, y)
         assert np.array_equal(clf.predict_proba(rows), fitted.predict_proba(X))
-
-
-def test_searches_pipelines_and_scores_in_several_processes(moons):
-    X, y = moons
-    pipeline = make_pipeline(StandardScaler(), GPClassifier(**QUICK))
-    search = GridSearchCV(
-        pipeline, {"gpclassifier__kernel": ["rbf", "matern32"]}, cv=2, n_jobs=2, error_score="raise"
-    )
-    assert search.fit(X, y).best_score_ > 0.8
-    assert cross_val_score(GPClassifier(**QUICK), X, y, cv=2, n_jobs=2).mean() > 0.8
-
-
-def test_weights_are_routed_through_a_pipeline(moons):
-    X, y = moons
-    weight = np.where(y == 0, 1.0, 20.0)
-    with config_context(enable_metadata_routing=True):
-        classifier = GPClassifier(**QUICK).set_fit_request(sample_weight=True, X_std=True)
-        routed = make_pipeline(classifier).fit(X, y, sample_weight=weight)
-    alone = GPClassifier(**QUICK).fit(X, y, weight)
-    assert np.array_equal(routed.predict_proba(X), alone.predict_proba(X))
-
-
-def test_skops_and_joblib_keep_a_classifier(fitted, iris, tmp_path):
-    X, _ = iris
-    whole = fitted.predict_proba(X)
-    joblib.dump(fitted, tmp_path / "model.joblib")
-    assert np.array_equal(joblib.load(tmp_path / "model.joblib").predict_proba(X), whole)
-    content = skops.io.dumps(fitted)
-    other = skops.io.loads(content, trusted=skops.io.get_untrusted_types(data=content))
-    assert np.array_equal(other.predict_proba(X), whole)
-
-
-def test_it_shows_itself_in_a_notebook(fitted):
-    page = fitted._repr_html_()
-    assert "GPClassifier" in page
-    assert "n_inducing" in page

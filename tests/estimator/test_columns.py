@@ -1,11 +1,15 @@
 """Columns of levels: in frames of every kind, in arrays, and when a level is new or missing."""
 
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_array, csr_matrix
+from sklearn.impute import SimpleImputer
 
 from gpclf import GPClassifier
 from gpclf.data import Columns, Scaling
@@ -102,7 +106,7 @@ def test_missing_and_mixed_levels_and_words_for_numbers_get_one_sentence():
     data, y = _table()
     frame = pd.DataFrame(data).astype({"colour": object})
     for column, row, value, sentence in (
-        ("colour", 3, None, "no value in row 3, column 'colour' .*SimpleImputer"),
+        ("colour", 3, None, "no value in row 3, column 'colour' .*fillna"),
         ("colour", 4, 7, "mixes int and str in column 'colour'"),
         ("size", 5, np.nan, "NaN in row 5, column 'size'"),
     ):
@@ -122,7 +126,7 @@ def test_missing_and_mixed_levels_and_words_for_numbers_get_one_sentence():
     ):
         with pytest.raises(ValueError, match="no value in row 9, column 'large'"):
             GPClassifier().fit(gap, y)
-    with pytest.raises(ValueError, match="column 'shape' that are no numbers"):
+    with pytest.raises(ValueError, match="row 0, column 'shape', which is not a number"):
         GPClassifier(categorical_features=["colour"]).fit(frame, y)
     clf = GPClassifier(**QUICK).fit(pd.DataFrame(data), y)
     with pytest.raises(ValueError, match="column 'colour', where the training rows had"):
@@ -157,3 +161,132 @@ def test_levels_together_have_the_variance_of_one_number(seed, rows, levels):
     assert np.array_equal(distances < 1e-12, same)  # levels differ, all by as much
     if several:
         np.testing.assert_allclose(distances[~same], distances[~same][0])
+
+
+FRAMES = [pd.DataFrame, pl.DataFrame]
+
+
+def _refused(sentence, X, kind=ValueError, **parameters):
+    y = np.arange(np.shape(X)[0]) % 2
+    with pytest.raises(kind, match=sentence) as error:
+        GPClassifier(**parameters).fit(X, y)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+def test_too_many_categories_are_refused_before_they_take_memory(frame):
+    rows = 200_000
+    texts = [f"{row:06d}" + "x" * 300 for row in range(rows)]  # 245 MB as an array of words
+    X = frame({"size": np.zeros(rows), "text": texts})
+    tracemalloc.start()
+    try:
+        _refused("200,000 categories in column 'text'.*drop.*group.*encode", X)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 200e6
+    _refused(
+        "1,001 categories in column 1", np.arange(2002).reshape(-1, 2), categorical_features=[1]
+    )
+    Columns.of(np.arange(2000).reshape(-1, 2), [1], None)
+
+
+def test_categories_of_many_columns_are_counted_together():
+    X = np.arange(900)[:, None] * np.ones(6, int)
+    _refused(
+        "become 5,400 columns .at most 5,000.*column 0", X, categorical_features=list(range(6))
+    )
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+@pytest.mark.parametrize("word", ["n/a", "", "nan", "twelve"])
+def test_numbers_with_a_word_among_them_are_not_taken_for_categories(frame, word):
+    numbers = [str(value) for value in np.random.default_rng(0).normal(size=30)]
+    numbers[7] = word
+    X = frame({"other": ["u", "v"] * 15, "size": numbers})
+    _refused(f"has '{word}' in row 7, column 'size', where nearly all values are numbers", X)
+    Columns.of(X, ["size"], ["other", "size"])  # unless the user says so
+
+
+def test_numbers_and_a_word_as_objects_name_the_row():
+    X = pd.DataFrame({"size": [1.0] * 20 + ["n/a"]})
+    _refused("has 'n/a' in row 20, column 'size', which is not a number", X)
+    _refused("has 'n/a' in row 20, column 'size'", X, categorical_features=None)
+
+
+def test_codes_written_as_words_stay_categories():
+    codes = pl.DataFrame({"code": ["01", "02", "03", "3b"] * 9})
+    assert Columns.of(codes, "from_dtype", ["code"]).counts.tolist() == [4]
+
+
+DAYS = pd.date_range("2020-01-01", periods=8)
+
+
+@pytest.mark.parametrize("beside", [{}, {"word": list("abcdefgh")}, {"size": np.arange(8.0)}])
+@pytest.mark.parametrize(
+    "dates", [DAYS, DAYS - DAYS[0], [d.date() for d in DAYS], [d.time() for d in DAYS]]
+)
+@pytest.mark.parametrize("frame", FRAMES)
+def test_dates_are_refused_in_every_frame_and_whatever_stands_beside_them(frame, dates, beside):
+    X = frame({**beside, "when": list(dates)})
+    _refused("holds dates or durations in column 'when': convert", X)
+    if not beside:
+        _refused("dates or durations in column 'when'", X, categorical_features=["when"])
+
+
+def test_dates_in_an_array_are_refused():
+    _refused("dates or durations in column 0", DAYS.to_numpy()[:, None])
+    _refused("dates or durations in column 0", (DAYS - DAYS[0]).to_numpy()[:, None])
+
+
+def test_dates_are_refused_at_prediction():
+    X = pd.DataFrame({"when": np.arange(8.0)})
+    clf = GPClassifier(**QUICK).fit(X, np.arange(8) % 2)
+    with pytest.raises(ValueError, match="dates or durations in column 'when'"):
+        clf.predict(pd.DataFrame({"when": DAYS}))
+    with pytest.raises(ValueError, match="'x' in row 3, column 'when', which is not a number"):
+        clf.predict(pd.DataFrame({"when": [1.0, 2.0, 3.0, "x"]}))
+
+
+def test_two_columns_of_one_name_are_refused():
+    _refused("X has two columns named 'a': give", pd.DataFrame(np.ones((4, 2)), columns=["a", "a"]))
+
+
+@pytest.mark.parametrize(
+    "X", [[[1.0, "u"], [2.0, "v"]], np.array([[1.0, "u"], [2.0, "v"]], object)]
+)
+def test_words_in_an_array_name_row_and_column_and_the_way_out(X):
+    _refused("'u' in row 0, column 1, which is.*categorical_features or give X as a frame", X)
+    assert Columns.of(np.array(X, object), [1], None).counts.tolist() == [0, 2]
+
+
+def test_what_is_neither_word_nor_number_is_named():
+    X = np.array([[1.0, 2.0], [3.0, {"a": 1}]], object)
+    _refused("row 1, column 1, which is not a number", X, kind=TypeError)
+    _refused("row 0, column 'l', which is not", pl.DataFrame({"l": [[1], [2]]}), kind=TypeError)
+    _refused("NaN in row 1, column 0", np.array([[1.0], [pd.NA]], object))
+    _refused("no value in row 1, column 0", np.array([["a"], [pd.NA]]), categorical_features=[0])
+
+
+def test_where_our_sentences_send_people_a_table_is_taken():
+    data, y = _table()
+    frame = pd.DataFrame(data).astype({"colour": object})
+    frame.loc[3, "colour"] = None
+    filled = frame.fillna("missing")
+    assert GPClassifier(**QUICK).fit(filled, y).inducing_points_.shape[1] == 1 + 5 + 1 + 1
+    imputed = SimpleImputer(strategy="most_frequent").fit_transform(pd.DataFrame(data))
+    _refused(f"'{data['colour'][0]}' in row 0, column 1", imputed)
+    clf = GPClassifier(**QUICK, categorical_features=[1, 2, 3]).fit(imputed, y)
+    plain = GPClassifier(**QUICK).fit(pd.DataFrame(data), y)
+    p = plain.predict_proba(pd.DataFrame(data))
+    assert np.array_equal(clf.predict_proba(imputed), p)
+
+
+def test_a_sparse_matrix_is_told_the_way():
+    X = np.eye(6)
+    for sparse in (csr_array(X), csr_matrix(X)):
+        _refused(r"X is sparse.*X\.toarray\(\)", sparse, kind=TypeError)
+        _refused("X is sparse", sparse, kind=TypeError, categorical_features=[0])
+    clf = GPClassifier(**QUICK).fit(X, np.arange(6) % 2)
+    with pytest.raises(TypeError, match="X is sparse"):
+        clf.predict(csr_array(X))

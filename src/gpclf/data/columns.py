@@ -5,7 +5,11 @@ an array of float64: numbers as they are, a level as its place among those of th
 NaN for a level that these do not have.
 """
 
+from collections import Counter
 from collections.abc import Sequence
+from datetime import date, time, timedelta
+from numbers import Real
+from reprlib import repr as shortened
 from typing import Any, NamedTuple
 
 import narwhals as nw
@@ -14,6 +18,11 @@ import numpy as np
 Names = Sequence[str] | np.ndarray | None
 
 LEVELS = (nw.Categorical, nw.Enum, nw.String, nw.Boolean)
+DATES = (nw.Date, nw.Datetime, nw.Duration, nw.Time)
+MOST_LEVELS = 1000  # of one column
+MOST_WIDTH = 5000  # columns that levels become, all together
+PROBLEMS = (TypeError, ValueError, OverflowError)  # of what is no number
+FEW = 0.1  # of the values of a column, which make a column of numbers look like one of words
 
 
 def as_frame(X: Any, called: str = "X") -> nw.DataFrame | None:
@@ -80,44 +89,135 @@ def listed(wanted: Any, width: int, names: Names, parameter: str) -> list[int]:
     return sorted({known.index(name) for name in given.tolist()})
 
 
-def _values(X: Any, column: int, names: Names) -> np.ndarray:
-    """The levels of a column, all of one type; one sentence where one is missing or types mix."""
-    frame = as_frame(X)
-    if frame is None:
-        values = X[:, column]
-        if values.dtype.kind in "biuUS":
-            return values
-        missing = np.array([value is None or value != value for value in values.tolist()], bool)
-    else:
-        series = frame[:, column]
-        missing = np.asarray(series.is_null().to_numpy(), bool)
-        values = np.array(series.to_list(), dtype=object)
+def refuse_dates(frame: nw.DataFrame, names: Names) -> None:
+    """One sentence that names the first column of dates, times or durations."""
+    for column, kind in enumerate(frame.schema.values()):
+        if isinstance(kind, DATES):
+            raise _no_dates(column, names)
+
+
+def _no_dates(column: int, names: Names) -> ValueError:
+    return ValueError(
+        f"Input X holds dates or durations in {name_of(column, names)}: convert them to numbers, "
+        "for example to days since the first of them."
+    )
+
+
+def all_numbers(frame: nw.DataFrame) -> bool:
+    """Whether every column is of a type of numbers."""
+    return all(kind.is_numeric() for kind in frame.schema.values())
+
+
+def _objects(values: Any) -> np.ndarray:
+    """An array of Python's objects, one for each entry, whatever these are."""
+    entries = values.tolist() if isinstance(values, np.ndarray) else values
+    return np.fromiter(entries, object, len(entries))
+
+
+def _levels(X: Any, column: int, names: Names) -> np.ndarray:
+    """A column's levels, row by row: words as objects, or an array of numbers or truth values.
+
+    One sentence where one is missing, or where types mix.
+    """
+    if not isinstance(X, nw.DataFrame) and X.dtype.kind in "biu":
+        return X[:, column]
+    values = _objects(X[:, column].to_list() if isinstance(X, nw.DataFrame) else X[:, column])
+    missing = np.array([_is_missing(value) for value in values.tolist()], bool)
     if missing.any():
         raise ValueError(
             f"Input X has no value in row {int(np.argmax(missing))}, {name_of(column, names)} "
-            f"({int(missing.sum())} such entries): give these a level of their own, for example "
-            'with sklearn.impute.SimpleImputer(strategy="constant", fill_value="missing").'
+            f"({int(missing.sum())} such entries): give these a category of their own, for example "
+            'with fillna("missing") of pandas or fill_null("missing") of polars.'
         )
-    if values.dtype == object:
-        kinds = sorted({type(value).__name__ for value in values})
-        if len(kinds) > 1:
-            raise ValueError(
-                f"Input X mixes {' and '.join(kinds)} in {name_of(column, names)}: choose one."
-            )
-        values = np.array(values.tolist())
-    return values
+    kinds = sorted({type(value).__name__ for value in values.tolist()})
+    if len(kinds) > 1:
+        raise ValueError(
+            f"Input X mixes {' and '.join(kinds)} in {name_of(column, names)}: choose one."
+        )
+    if len(values) and isinstance(values[0], str | bytes):
+        return values  # an array of words gives each the length of the longest
+    if len(values) and isinstance(values[0], date | time | timedelta):
+        raise _no_dates(column, names)
+    if len(values) and not isinstance(values[0], Real | np.bool_):
+        raise ValueError(
+            f"Input X has categories of type {kinds[0]} in {name_of(column, names)}: convert them "
+            "to strings."
+        )
+    return np.array(values.tolist())
+
+
+def _is_missing(value: Any) -> bool:
+    """None, or what does not equal itself; pandas' own missing value does not even say so."""
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):
+        return not np.ndim(value)
+
+
+def _refuse_numbers(frame: nw.DataFrame, column: int, names: Names) -> None:
+    """One sentence on the first word of a column in which nearly all others are numbers."""
+    values = frame[:, column].to_list()
+    counts = Counter(value for value in values if isinstance(value, str))
+    words = {value for value in counts if not _is_number(value)}
+    if not 0 < sum(counts[word] for word in words) <= FEW * counts.total():
+        return
+    row = next(row for row, value in enumerate(values) if value in words)
+    raise ValueError(
+        f"Input X has {shortened(values[row])} in row {row}, {name_of(column, names)}, "
+        "where nearly all values are numbers: make it a missing value and the column one of "
+        "numbers, or name the column in categorical_features if it holds categories."
+    )
+
+
+def _is_number(value: Any) -> bool:
+    """Whether it is a finite number, or the word for one."""
+    try:
+        return bool(np.isfinite(float(value)))
+    except (TypeError, ValueError):
+        return False
 
 
 def _numbers(X: Any, column: int, names: Names) -> np.ndarray:
-    frame = as_frame(X)
-    values = X[:, column] if frame is None else frame[:, column].to_numpy()
+    """A column of numbers; one sentence on the first entry that is none."""
+    values = X[:, column].to_numpy() if isinstance(X, nw.DataFrame) else X[:, column]
+    if values.dtype.kind in "mM":
+        raise _no_dates(column, names)
     try:
         return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"Input X has values in {name_of(column, names)} that are no numbers: convert them, or "
-            "name the column in categorical_features."
-        ) from None
+    except PROBLEMS:
+        values = _objects([np.nan if _is_missing(v) else v for v in values.tolist()])
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except PROBLEMS:
+        raise _no_number(values, column, names) from None
+
+
+def _no_number(values: np.ndarray, column: int, names: Names) -> ValueError | TypeError:
+    """What to say of the first entry that is no number."""
+    row, problem = next(found for found in enumerate(map(_problem, values)) if found[1] is not None)
+    if isinstance(values[row], date | time | timedelta):
+        return _no_dates(column, names)
+    where = f"Input X has {shortened(values[row])} in row {row}, {name_of(column, names)}"
+    if isinstance(problem, TypeError):
+        return TypeError(f"{where}, which is not a number: {problem}.")
+    also = " or give X as a frame" if names is None else ""
+    return ValueError(
+        f"{where}, which is not a number: replace it, or, if the column holds categories, name it "
+        f"in categorical_features{also}."
+    )
+
+
+def _problem(value: Any) -> Exception | None:
+    """Why a value is no number; None if it is one."""
+    try:
+        if np.ndim(value):
+            raise TypeError("it is a list or an array")
+        float(value)
+        return None
+    except PROBLEMS as problem:
+        return problem
 
 
 class Columns(NamedTuple):
@@ -128,13 +228,18 @@ class Columns(NamedTuple):
     @classmethod
     def of(cls, X: Any, wanted: Any, names: Names) -> "Columns":
         """As the rows of X have them."""
-        categorical = set(chosen(X, wanted, names))
-        return cls(
-            tuple(
-                np.unique(_values(X, column, names)) if column in categorical else None
-                for column in range(np.shape(X)[1])
-            )
-        )
+        frame = as_frame(X)
+        kinds = [] if frame is None else list(frame.schema.values())
+        guessed = isinstance(wanted, str)  # by the types of the columns
+        levels: list[np.ndarray | None] = [None] * np.shape(X)[1]
+        for column in chosen(X, wanted, names):
+            if frame is not None and guessed and isinstance(kinds[column], nw.String):
+                _refuse_numbers(frame, column, names)
+            values = _levels(X if frame is None else frame, column, names)
+            levels[column] = _distinct(values, column, names)
+        found = cls(tuple(levels))
+        _refuse_width(found.counts, names)
+        return found
 
     @classmethod
     def numbers(cls, width: int) -> "Columns":
@@ -156,17 +261,52 @@ class Columns(NamedTuple):
 
     def codes(self, X: Any, names: Names) -> np.ndarray:
         """Numbers, and the places of levels; NaN for levels not known."""
+        frame = as_frame(X)
+        X = X if frame is None else frame
         codes = np.empty(np.shape(X), np.float64)
         for column, levels in enumerate(self.levels):
             if levels is None:
                 codes[:, column] = _numbers(X, column, names)
                 continue
-            values = _values(X, column, names)
-            if (values.dtype.kind in "US") != (levels.dtype.kind in "US"):
+            values = _levels(X, column, names)
+            words = values.dtype == object
+            if words != (levels.dtype.kind in "US"):
+                here, there = ("words", "numbers") if words else ("numbers", "words")
                 raise ValueError(
-                    f"Input X has {values.dtype.name} in {name_of(column, names)}, where the "
-                    f"training rows had {levels.dtype.name}."
+                    f"Input X has {here} in {name_of(column, names)}, where the training rows had "
+                    f"{there}."
                 )
-            places = np.searchsorted(levels, values).clip(max=len(levels) - 1)
-            codes[:, column] = np.where(levels[places] == values, places, np.nan)
+            codes[:, column] = _codes(values, levels)
         return codes
+
+
+def _distinct(values: np.ndarray, column: int, names: Names) -> np.ndarray:
+    """The levels, sorted; one sentence where they are too many, before an array has them all."""
+    distinct = set(values.tolist() if values.dtype == object else np.unique(values).tolist())
+    if len(distinct) > MOST_LEVELS:
+        raise ValueError(
+            f"Input X has {len(distinct):,} categories in {name_of(column, names)}, each of which "
+            f"becomes a column (at most {MOST_LEVELS:,}): drop the column, group its rare "
+            "categories, or encode it as numbers, for example with "
+            "sklearn.preprocessing.TargetEncoder."
+        )
+    return np.array(sorted(distinct))
+
+
+def _refuse_width(counts: np.ndarray, names: Names) -> None:
+    if counts.sum() > MOST_WIDTH:
+        column = int(np.argmax(counts))
+        raise ValueError(
+            f"The categories of X become {counts.sum():,} columns (at most {MOST_WIDTH:,}), of "
+            f"which {name_of(column, names)} gives the most, {counts[column]:,}: drop columns, "
+            "group rare categories, or encode them as numbers."
+        )
+
+
+def _codes(values: np.ndarray, levels: np.ndarray) -> np.ndarray:
+    """The place of each value among the levels; NaN for one that is not there."""
+    if values.dtype == object:
+        place = {level: float(i) for i, level in enumerate(levels.tolist())}
+        return np.array([place.get(value, np.nan) for value in values.tolist()])
+    places = np.searchsorted(levels, values).clip(max=len(levels) - 1)
+    return np.where(levels[places] == values, places, np.nan)

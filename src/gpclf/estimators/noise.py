@@ -79,7 +79,7 @@ def _in_order(X_std: Any, names: Any) -> np.ndarray:
         parts = list(np.asarray(X_std))
     else:
         masked = isinstance(X_std, np.ma.MaskedArray)
-        parts = X_std.astype(np.float64).filled(np.nan) if masked else X_std
+        parts = np.ma.filled(X_std.astype(np.float64), np.nan) if masked else X_std
     if given is not None and names is not None:
         parts = [parts[place] for place in _places(given, [str(name) for name in names])]
     try:

@@ -3,28 +3,28 @@
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.validation import _num_samples, validate_data
 
 from gpclf.data import Columns
-from gpclf.data.columns import as_frame, chosen
+from gpclf.data.columns import Names, all_numbers, as_frame, chosen, refuse_dates
 from gpclf.estimators.validation import check_finite, unmasked
 
-FLOATS = (np.float64, np.float32)  # rows of other types become the first
+FLOATS = (np.float64, np.float32)  # frames of other types become the first
+AS_THEY_ARE: Any = None  # the types of an array
 
 
 def labelled_table(
     estimator: Any, X: Any, y: Any, categorical: Any
 ) -> tuple[np.ndarray, np.ndarray, Columns]:
     """Training rows, their labels, and which columns hold levels; names and width are kept."""
-    X = _array_or_frame(unmasked(X), categorical)
-    frame = as_frame(X)
-    names = None if frame is None else [str(name) for name in frame.columns]
-    if not chosen(X, categorical, names):
-        X, y = validate_data(
-            estimator, X, y, dtype=FLOATS, ensure_all_finite=False, ensure_min_samples=2
-        )
+    X, names = _opened(X, None)
+    X = _with_two_axes(X, categorical)
+    if not chosen(X, categorical, names) and _is_plain(X):
+        X, y = validate_data(estimator, X, y, **_reading(X), ensure_min_samples=2)
         columns = Columns.numbers(X.shape[1])
+        X = _numbers(X, columns, names)
     else:
         validate_data(estimator, X, y, skip_check_array=True)
         check_consistent_length(X, y)
@@ -33,20 +33,21 @@ def labelled_table(
             raise ValueError("Found array with 1 sample(s) while a minimum of 2 is required.")
         columns = Columns.of(X, categorical, names)
         X = columns.codes(X, names)
-    check_finite(X, getattr(estimator, "feature_names_in_", None), columns.counts > 0)
+    check_finite(X, names, columns.counts > 0)
     return X, y, columns
 
 
 def table(estimator: Any, X: Any, columns: Columns) -> np.ndarray:
     """Rows to predict, with the columns of the training rows."""
-    X = unmasked(X, getattr(estimator, "feature_names_in_", None))
-    if not columns.counts.any():
-        X = validate_data(estimator, X, dtype=FLOATS, ensure_all_finite=False, reset=False)
+    X, names = _opened(X, getattr(estimator, "feature_names_in_", None))
+    if not columns.counts.any() and _is_plain(X):
+        X = validate_data(estimator, X, **_reading(X), reset=False)
+        X = _numbers(X, columns, names)
     else:
-        X = _array_or_frame(X, [])
+        X = _with_two_axes(X, [])
         validate_data(estimator, X, skip_check_array=True, reset=False)
-        X = columns.codes(X, getattr(estimator, "feature_names_in_", None))
-    check_finite(X, getattr(estimator, "feature_names_in_", None), columns.counts > 0)
+        X = columns.codes(X, names)
+    check_finite(X, names, columns.counts > 0)
     return X
 
 
@@ -59,9 +60,37 @@ def more_of_table(
     return X, column_or_1d(y, warn=True)
 
 
-def _array_or_frame(X: Any, categorical: Any) -> Any:
+def _opened(X: Any, names: Names) -> tuple[Any, Names]:
+    """X without a mask, and its names, or those known before; one sentence for what we cannot."""
+    if issparse(X):
+        raise TypeError("X is sparse, and we need its zeros, too: give X.toarray().")
+    frame = as_frame(X)
+    if frame is not None:
+        names = [str(name) for name in frame.columns]
+        refuse_dates(frame, names)
+    return unmasked(X, names), names
+
+
+def _is_plain(X: Any) -> bool:
+    """Whether X can be read at once: an array, or a frame that has numbers only."""
+    frame = as_frame(X)
+    return frame is None or all_numbers(frame)
+
+
+def _reading(X: Any) -> dict[str, Any]:
+    """How scikit-learn is to read X: an array as it is, without a copy."""
+    kinds = AS_THEY_ARE if as_frame(X) is None else FLOATS
+    return {"dtype": kinds, "ensure_all_finite": False}
+
+
+def _numbers(X: Any, columns: Columns, names: Names) -> np.ndarray:
+    """X itself if it holds numbers of at most 64 bits; else a copy, or one sentence."""
+    kept = X.dtype.kind in "biu" or (X.dtype.kind == "f" and X.dtype.itemsize <= 8)
+    return X if kept else columns.codes(X, names)
+
+
+def _with_two_axes(X: Any, categorical: Any) -> Any:
     """X itself if it is a frame, or if all its columns are numbers; else an array of two axes."""
     if categorical is None or isinstance(categorical, str) or as_frame(X) is not None:
         return X
-    kept: Any = None  # whatever type they have
-    return check_array(X, dtype=kept, ensure_all_finite=False)
+    return check_array(X, dtype=AS_THEY_ARE, ensure_all_finite=False)

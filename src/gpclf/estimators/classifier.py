@@ -31,9 +31,10 @@ from gpclf.estimators.noise import (
     rows_of,
     typical,
 )
+from gpclf.estimators.points import how_many, points_given
 from gpclf.estimators.progress import shown
 from gpclf.estimators.tables import labelled_table, more_of_table
-from gpclf.estimators.validation import check_full, check_parameters, drawn_classes
+from gpclf.estimators.validation import check_full, check_parameters, drawn_classes, is_auto
 from gpclf.estimators.weights import weighed
 from gpclf.inference.fresh_bound import fresh_bound
 from gpclf.inference.journal import Progress
@@ -65,9 +66,9 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, ClassifierMixin, Base
     kernel : None, a name or a Kernel
         None: Matérn-5/2, a lengthscale per feature; where rows are few, a prior keeps these alike.
         Names combine with + and *: "rbf + matern52".
-    n_inducing : "auto", int or None
+    n_inducing : "auto", int, None or points (M, D)
         Inducing points. "auto": min(N, 400, 50·D, 20 + 4√N), times √(10/C) above 10 classes.
-        None: every row, the full Gaussian process, of up to 5,000 rows.
+        None: all rows, the full process, of up to 5,000. Points, rows like X: where they start.
     inference : "auto" or a name
         "natural", which "auto" means: closed-form natural-gradient steps; "gradient": the same
         bound by ordinary gradients; "decoupled": more points for the mean alone; "power-ep":
@@ -331,13 +332,12 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, ClassifierMixin, Base
         if again:
             theta, start = thawed(coupled(self.posterior_))
         else:
-            count: Any = self.n_inducing
-            if count == "auto":
-                count = inducing.auto_count(len(X), scaling.width, len(classes))
+            given = points_given(self, self.n_inducing, columns, scaling)
+            count = how_many(self.n_inducing, given, len(X), scaling.width, len(classes))
             with one_thread():  # XLA compiles on another core
-                if count is not None and count < len(X):  # else Z is still to be counted
+                if given is not None or (count is not None and count < len(X)):  # else not known
                     compile_ahead(model_for(1.0), count, stream, n_latent, plan_for(count))
-                Z = inducing.choose(X, count, rng, scaling.forward)
+                Z = inducing.choose(X, count, rng, scaling.forward) if given is None else given
                 model = model_for(inducing.median_distance(X, rng, scaling.forward))
             theta, start = (model, Z if model.shared else np.stack([Z] * n_latent)), None
         plan = plan_for(theta[1].shape[-2])
@@ -380,7 +380,7 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, ClassifierMixin, Base
         self.n_samples_seen_ += len(X)
         theta, q = thawed(self.posterior_)
         with one_thread():
-            if self.n_inducing == "auto":
+            if is_auto(self.n_inducing):
                 wanted = inducing.auto_count(
                     self.n_samples_seen_, self._scaling.width, len(self.classes_)
                 )

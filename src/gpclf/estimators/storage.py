@@ -22,7 +22,7 @@ def save(classifier: Any, path: str | os.PathLike) -> None:
     parameters = {
         name: storage.describe(value, arrays)
         for name, value in classifier.get_params(deep=False).items()
-        if isinstance(value, Module | bool | int | float | str | None)
+        if isinstance(value, Module | np.ndarray | bool | int | float | str | None)
     }
     names = getattr(classifier, "feature_names_in_", None)
     header = {

@@ -29,7 +29,8 @@ def check_parameters(parameters: dict[str, Any]) -> None:
     if not isinstance(parameters["input_noise"], Noisy):
         _one_of(parameters, "input_noise", (None, *KINDS, RESAMPLE))
     _one_of(parameters, "input_noise_std", (None, *LEARNED))
-    _count(parameters, "n_inducing", least=1, also=("auto", None))
+    if not are_points(parameters["n_inducing"]):
+        _count(parameters, "n_inducing", least=1, also=("auto", None))
     _count(parameters, "n_mean_inducing", least=0, also=("auto",))
     _count(parameters, "max_epochs", least=1, also=("auto",))
     _count(parameters, "batch_size", least=1, also=("auto",))
@@ -63,6 +64,16 @@ def _check_engine(parameters: dict[str, Any]) -> None:
         )
     if parameters["class_subset"] is not None:
         raise ValueError('class_subset needs inference="natural", which draws classes.')
+
+
+def is_auto(value: Any) -> bool:
+    """Whether a parameter that may be an array is the word "auto"."""
+    return isinstance(value, str) and value == "auto"
+
+
+def are_points(value: Any) -> bool:
+    """Whether n_inducing holds the points themselves: an array or frame of two axes."""
+    return not (value is None or isinstance(value, str | Real)) and np.ndim(value) == 2
 
 
 def check_full(n_inducing: Any, n_rows: int) -> None:

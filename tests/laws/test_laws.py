@@ -14,11 +14,11 @@ import cases
 import truth
 from gpclf import likelihoods as lik
 from gpclf.likelihoods import likelihood_from
-from gpclf.likelihoods.additive_noise import cdf_and_density, win_probability
 from gpclf.likelihoods.logistic_softmax import taylor
 from gpclf.likelihoods.logit import expected_log_sigmoid, expected_sigmoid, with_slopes
 from gpclf.likelihoods.logit_pg import log_two_cosh_half, pg_mean
 from gpclf.likelihoods.softmax import tilt
+from gpclf.quadrature.winner import cdf_and_density, win_probability
 from grid import GRID, MEANS, compiled, margin, product_rule, row_of
 
 ALL = pytest.mark.parametrize("name", sorted(cases.LIKELIHOODS))

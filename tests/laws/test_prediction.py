@@ -11,10 +11,10 @@ from gpclf.gaussian import Natural
 from gpclf.inference.hyper import Theta
 from gpclf.inputs import Exact
 from gpclf.kernels import RBF
-from gpclf.likelihoods import gumbel_law
 from gpclf.model import Model
 from gpclf.posterior import find_roots, freeze
 from gpclf.prediction import LENGTHS, _ready, latent_marginals
+from gpclf.quadrature import gumbel_law
 
 SIZE = 30
 

@@ -14,9 +14,9 @@ from jax.scipy.special import digamma, gammaln
 from jaxtyping import Array, Float
 
 from gpclf.likelihoods.base import Label, Latent, Likelihood, Scalar, Sites
-from gpclf.likelihoods.gumbel import log_expected_logistic_softmax
 from gpclf.likelihoods.logit import expected_log_sigmoid, log_expected_sigmoid
 from gpclf.likelihoods.logit_pg import log_two_cosh_half, pg_mean
+from gpclf.quadrature.gumbel_race import log_expected_logistic_softmax
 
 Numbers = Float[Array, "*s"]
 

@@ -5,8 +5,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from gpclf.likelihoods.base import Label, Latent, Likelihood, Scalar, Sites
-from gpclf.likelihoods.gumbel import log_expected_softmax
-from gpclf.likelihoods.rows import rows_last
+from gpclf.quadrature.gumbel_race import log_expected_softmax
+from gpclf.quadrature.rows import rows_last
 
 TILT_STEPS, ROOT_STEPS = 8, 4
 

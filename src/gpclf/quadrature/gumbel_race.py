@@ -11,9 +11,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from gpclf.likelihoods.base import Latent, Scalar
-from gpclf.likelihoods.gumbel_law import SPREAD, law
-from gpclf.quadrature import Points, graded, panels
+from gpclf.quadrature.graded import Points, Scalar, graded
+from gpclf.quadrature.gumbel_law import SPREAD, law
+from gpclf.quadrature.panels import panels
 
 CENTRE = 0.577  # the mean of Gumbel noise
 TAIL = 16.0  # its right tail, e^−t, is 1e-7 there
@@ -23,6 +23,7 @@ SMOOTHER = 1.15  # noise leaves no sharp bend: panels may be so much wider
 MOST_LOG = 5.0  # of H = log(−log ψ): what is larger means no chance at all
 LEAST_UNIT = -60.0  # of log p_k, as float32 can carry it beside those near 0
 
+Latent = Float[Array, "C"]
 Table = Float[Array, "C nodes"]
 
 

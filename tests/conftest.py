@@ -34,8 +34,7 @@ def few_memory_maps():
             from gpclf import compilation  # not above: first the hook that checks shapes
 
             jax.clear_caches()
-            for notes in compilation._notes:
-                notes.clear()
+            compilation.clear_programs()
 
 
 @pytest.fixture

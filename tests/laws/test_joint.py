@@ -131,7 +131,8 @@ def test_with_errors_of_the_inputs_too(kind):
     std = np.random.default_rng(1).uniform(0.1, 0.5, X.shape)
     clf = GPClassifier(input_noise=kind, precision="double", **COMMON).fit(X, y, X_std=std)
     total = clf.expected_log_likelihood(X, y, std).sum() - clf.kl_divergence()
-    np.testing.assert_allclose(total, clf.elbo_, rtol=1e-5)
+    close = 1e-5 if kind == "first-order" else 1e-3  # `elbo_` is on nodes of its own
+    np.testing.assert_allclose(total, clf.elbo_, rtol=close)
     usual = np.broadcast_to(np.median(std, axis=0), X.shape)
     expected = clf.expected_log_likelihood(X, y, usual)
     for same in (None, usual[0]):

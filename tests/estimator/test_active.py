@@ -164,3 +164,12 @@ def test_rows_and_their_errors_may_be_frames(kind):
     framed = learners[0].classifier_.predict_proba(frame)
     plain = learners[1].classifier_.predict_proba(X)
     np.testing.assert_array_equal(framed, plain)
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+def test_errors_in_a_frame_keep_their_names(kind):
+    X, y = pool()
+    learner = Learner(SMALL, kind({"x": X[:, 0]}), X_std=kind({"z": np.abs(X[:, 0])}))
+    with pytest.raises(ValueError, match="X_std has a column 'z', which X has not"):
+        learner.label(range(10), y[:10])
+    assert len(learner.labels_) == 0

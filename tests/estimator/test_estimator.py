@@ -100,7 +100,7 @@ def test_labels_of_mixed_types_are_refused():
 
 def test_frames_keep_their_names(iris):
     X, y = iris
-    frame = pd.DataFrame(X, columns=list("abcd"))
+    frame = pd.DataFrame(X.copy(), columns=list("abcd"))
     clf = GPClassifier(**QUICK).fit(frame, y)
     assert list(clf.feature_names_in_) == list("abcd")
     frame.loc[3, "c"] = np.nan

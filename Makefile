@@ -49,7 +49,7 @@ $(VENV)-lowest/.done: pyproject.toml
 
 test-lowest: $(VENV)-lowest/.done ## a part of the tests on the lowest versions that pyproject.toml allows
 	$(VENV)-lowest/bin/pytest -q -m "not slow" -W ignore::DeprecationWarning $(addprefix tests/estimator/test_,\
-	  active.py cli.py columns.py data.py ecosystem.py storage.py watching.py)
+	  active.py callbacks.py cli.py columns.py data.py ecosystem.py storage.py)
 
 $(VENV)-gpflow/.done:
 	$(PYTHON) -m venv $(VENV)-gpflow

@@ -8,7 +8,7 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_clas
 
 from bad_tables import BAD
 from gpclf import GPClassifier
-from gpclf.estimators import classifier, watching
+from gpclf.estimators import callbacks, classifier
 from gpclf.gaussian import Natural
 from gpclf.gaussian import moments as natural_moments
 from gpclf.inference import fit, make_plan
@@ -231,7 +231,7 @@ def test_early_stopping_keeps_the_best(optimizer, monkeypatch):
 
     def judging(X, index, *others):
         apart.extend([X, index])
-        judge = watching.judging(X, index, *others)
+        judge = callbacks.judging(X, index, *others)
         return lambda line: scores.append(judge(line)) or scores[-1]
 
     monkeypatch.setattr(classifier, "judging", judging)

@@ -63,6 +63,13 @@ def moments(q: Natural) -> tuple[Moments, float]:
     return Moments(mean, excess), float(kl)
 
 
+def divergence(q: Moments) -> float:
+    """KL(q ‖ N(0, I)) of all functions: ½ Σ (tr(S − I) + mᵀm − log det S)."""
+    eye = np.eye(q.excess.shape[-1])
+    of_S = [np.trace(e) - np.linalg.slogdet(eye + e)[1] for e in np.asarray(q.excess)]
+    return float(0.5 * (np.sum(of_S) + np.sum(np.asarray(q.mean) ** 2)))
+
+
 def elbo_pullback(q: Natural, m: Moments, by: Moments) -> Natural:
     """The gradient by (h, Λ) of F(m, S) − KL, from the gradient `by` of F by (m, S).
 

@@ -11,6 +11,7 @@ from jaxtyping import Array, Float, Int
 
 from gpclf.compilation import PLAIN, compiled_once, program
 from gpclf.gaussian import Moments, Natural, moments
+from gpclf.inference.fresh_bound import row_values
 from gpclf.inference.hyper import Theta
 from gpclf.inputs import Features, Whitening
 from gpclf.kernels import Kernel
@@ -184,6 +185,8 @@ def _row_bounds(
     std: Float[Array, "B D"] | None,
 ) -> Float[Array, "B"]:
     inputs = prepared.model.inputs
+    if inputs.estimated:
+        return row_values(prepared, q, X, y, std)
     nodes = inputs.nodes(X, std, y)
     features = prepared.features(nodes.X)
     mu, nu = prepared.marginals(features, q)
@@ -210,10 +213,3 @@ def row_bounds(
         bounds = _row_bounds(posterior.prepared, posterior.q, X[rows], y[rows], own)
         found.append(np.asarray(bounds)[: len(X) - first])
     return np.concatenate(found)
-
-
-def divergence(posterior: Posterior) -> float:
-    """KL(q ‖ p) of all latent functions: ½ Σ (tr(S − I) + mᵀm − log det S)."""
-    eye = np.eye(posterior.q.excess.shape[-1])
-    of_S = [np.trace(e) - np.linalg.slogdet(eye + e)[1] for e in posterior.q.excess]
-    return float(0.5 * (np.sum(of_S) + np.sum(np.asarray(posterior.q.mean) ** 2)))

@@ -125,7 +125,7 @@ def test_weights_multiply_bounds():
     np.testing.assert_allclose(total, clf.elbo_, rtol=1e-6)
 
 
-@pytest.mark.parametrize("kind", ["latent", "first-order"])
+@pytest.mark.parametrize("kind", ["latent", "amortised", "augment", "first-order"])
 def test_with_errors_of_the_inputs_too(kind):
     X, y = _table(2)
     std = np.random.default_rng(1).uniform(0.1, 0.5, X.shape)

@@ -369,7 +369,7 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, ClassifierMixin, Base
         self.input_noise_std_ = typical(result.theta.model.inputs, std, scaling)
         self._keep(freeze(result.theta, result.q, result.jitter, dtype))
         end = self.posterior_.prepared, self.posterior_.q, stream.whole(plan.chunk_rows)
-        self.elbo_ = result.elbo if not inputs.estimated else fresh_bound(*end, inputs.places)
+        self.elbo_ = result.elbo if not inputs.estimated else fresh_bound(*end)
 
     @compiled_once
     @double_precision

@@ -14,7 +14,8 @@ from gpclf.estimators.noise import as_the_kernel_sees, errors_for, errors_of
 from gpclf.estimators.tables import more_of_table, table
 from gpclf.estimators.uncertainty import Uncertainty, most, scores, uncertainty_of
 from gpclf.estimators.validation import check_count, check_joint
-from gpclf.posterior import Posterior, divergence, draws, joint, row_bounds
+from gpclf.gaussian import divergence
+from gpclf.posterior import Posterior, draws, joint, row_bounds
 from gpclf.prediction import latent_marginals, log_probabilities, spread
 
 
@@ -163,7 +164,7 @@ class FittedClassifier:
     def kl_divergence(self) -> float:
         """KL of the posterior from the prior, of all latent functions at the inducing points."""
         check_is_fitted(self, "posterior_")
-        return divergence(self.posterior_)
+        return divergence(self.posterior_.q)
 
     def uncertainty(self, X: Any, X_std: Any = None) -> Uncertainty:
         """The entropy of each row's class and its two parts, `data` and `model`, in nats.

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.utils.fixes import parse_version
 
+from gpclf import GPClassifier
 from gpclf.data import ArrayStream, Scaling, blocks, encode, labels, refuse_missing, scaling
+from gpclf.estimators.tables import labelled_table
 
 LABELS = st.one_of(
     hnp.arrays(np.int64, st.integers(2, 40), elements=st.integers(-3, 3)),
@@ -118,3 +120,44 @@ def test_neither_scaling_nor_labels_nor_a_pass_copies_all_rows():
     finally:
         tracemalloc.stop()
     assert peak < 8e6
+
+
+def test_small_numbers_in_a_file_are_not_copied_to_large_ones(tmp_path):
+    shape = (400_000, 10)  # 8 MB in the file, 32 MB as float64
+    X = np.memmap(tmp_path / "rows", np.int16, "w+", shape=shape)
+    X[:] = np.random.default_rng(0).integers(-(2**15), 2**15, shape)
+    y = np.arange(len(X)) % 3
+    tracemalloc.start()
+    try:
+        rows, _, columns = labelled_table(GPClassifier(), X, y, "from_dtype")
+        Scaling.of(rows, np.broadcast_to(1.0, len(X)), columns.counts)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert np.shares_memory(rows, X)
+    assert peak < 8e6
+
+
+@pytest.mark.parametrize("dtype", ["?", "i1", "u1", "<i2", ">i2", "u8", "f2", ">f4", "g"])
+def test_rows_of_every_type_of_number_are_scaled_as_their_floats(dtype):
+    least = 0 if dtype[0] in "?u" else -128  # whose absolute value int8 does not have
+    numbers = np.random.default_rng(0).integers(least, 127, (50, 3))
+    numbers[0] = least
+    X = (numbers % 2 if dtype == "?" else numbers).astype(dtype)
+    y = np.arange(50) % 2
+    rows, _, _ = labelled_table(GPClassifier(), X, y, "from_dtype")
+    found, wanted = (Scaling.of(Z, np.ones(50)) for Z in (rows, X.astype(np.float64)))
+    for part, other in zip(found, wanted, strict=True):
+        assert np.array_equal(part, other)
+    assert np.array_equal(found.forward(rows), wanted.forward(X.astype(np.float64)))
+
+
+def test_whole_numbers_predict_as_their_floats():
+    X = np.random.default_rng(0).integers(-128, 128, (60, 3)).astype(np.int8)
+    X[0] = -128
+    y = X[:, 0] > 9
+    quick = GPClassifier(n_inducing=15, max_epochs=8, random_state=0)
+    probabilities = quick.fit(X, y).predict_proba(X)
+    floats = X.astype(np.float64)
+    assert np.array_equal(quick.predict_proba(floats), probabilities)
+    assert np.array_equal(quick.fit(floats, y).predict_proba(floats), probabilities)

@@ -4,7 +4,7 @@ A column without spread (all its values equal, up to rounding) becomes 0. Any fi
 do: sums are taken in units of the largest entry, so that neither 1e300 nor 1e-300 overflows.
 
 A column of more than two levels becomes one column per level, 1 where a row has it; together they
-have variance 1, as a number has. A row with a level that is not known is as the average row there.
+have variance 1, as a number has. An unseen level is encoded as the average of those seen.
 """
 
 from collections.abc import Iterator
@@ -53,7 +53,9 @@ class Scaling(NamedTuple):
         total = float(weight.sum())
 
         def parts() -> Iterator[tuple[np.ndarray, np.ndarray]]:
-            return ((weight[b] / total, _wide(X[b], levels)) for b in blocks(len(X)))
+            for block in blocks(len(X)):  # as floats: the least of int8 has no absolute value there
+                rows = np.asarray(X[block], np.float64)
+                yield weight[block] / total, _wide(rows, levels)
 
         unit = np.max([np.max(np.abs(rows), axis=0) for _, rows in parts()], axis=0)
         unit = np.where(unit > 0, unit, 1.0).astype(np.float64)

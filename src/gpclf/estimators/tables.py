@@ -67,6 +67,8 @@ def _opened(X: Any, names: Names) -> tuple[Any, Names]:
     frame = as_frame(X)
     if frame is not None:
         names = [str(name) for name in frame.columns]
+        if not names:
+            raise ValueError("X has no columns: 0 feature(s), where at least 1 is needed.")
         refuse_dates(frame, names)
     return unmasked(X, names), names
 

@@ -118,9 +118,9 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, ClassifierMixin, Base
         number: for "logistic-softmax" and "logistic-softmax-augmented" with many classes, and rows
         without errors or of one node ("first-order", "resample"). None: all of them.
     categorical_features : "from_dtype", None or a list
-        Columns that hold levels instead of numbers: in a frame those of category, string and
-        boolean type; or none; or indices, names or a mask. More than two levels become one column
-        each, of variance 1 together. An unseen level is encoded as the average of those seen.
+        Columns that hold categories instead of numbers: in a frame those of category, string and
+        boolean type; or none; or indices, names or a mask. From three to 1,000 become one column
+        each, of variance 1 together. An unseen category is encoded as the average of those seen.
     early_stopping : bool
         Keep a share of the rows apart, and stop learning the kernel when the log-probabilities of
         their labels no longer rise.

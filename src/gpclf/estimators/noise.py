@@ -61,8 +61,8 @@ def errors_of(X_std: Any, X: np.ndarray, columns: Columns, names: Any) -> np.nda
     levels = np.flatnonzero((columns.counts > 0) & np.any(std > 0, axis=0))
     if len(levels):
         raise ValueError(
-            f"X_std is not 0 for {name_of(int(levels[0]), names)}, which holds levels: an error "
-            "of a level is not a number."
+            f"X_std is not 0 for {name_of(int(levels[0]), names)}, which holds categories: "
+            "these have no error, so give 0."
         )
     return std
 

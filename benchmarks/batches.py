@@ -7,6 +7,7 @@ import numpy as np
 
 from datasets import add_data_option, split
 from gpclf import GPClassifier
+from gpclf.inference.engines import Natural
 from gpclf.report.metrics import scores
 
 SETS = ["magic", "waveform-1000"]
@@ -42,7 +43,7 @@ def main() -> None:
             full = [evaluate(name, seed, options, **common) for seed in options.seeds]
             for batch in options.batches:
                 found = [
-                    evaluate(name, seed, options, batch_size=batch, **common)
+                    evaluate(name, seed, options, inference=Natural(batch_size=batch), **common)
                     for seed in options.seeds
                 ]
                 worst = np.abs(np.subtract(found, full)).max(axis=0)

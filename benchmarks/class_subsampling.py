@@ -12,6 +12,7 @@ import numpy as np
 
 from datasets import add_data_option, split
 from gpclf import GPClassifier
+from gpclf.inference.engines import Natural
 from gpclf.likelihoods import LogisticSoftmax
 from gpclf.report.metrics import scores
 
@@ -22,9 +23,11 @@ def run(rows, subset: int | None, epochs: int, options: argparse.Namespace) -> t
     classifier = GPClassifier(
         LogisticSoftmax(bound_by="augmentation"),  # the bound that drawn classes take
         n_inducing=options.n_inducing,
-        batch_size=options.batch_size,
-        optimizer="adam" if options.learn else None,
-        class_subset=subset,
+        inference=Natural(
+            batch_size=options.batch_size,
+            optimizer="adam" if options.learn else None,
+            class_subset=subset,
+        ),
         max_epochs=epochs,
         random_state=0,
         tol=1e-9,

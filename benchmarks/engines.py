@@ -16,6 +16,7 @@ from scipy.stats import rankdata
 from datasets import add_data_option, find, split
 from figures import figures
 from gpclf import GPClassifier
+from gpclf.inference.engines import PowerEP
 from papers.grid import Grid, table
 
 SETS = [
@@ -24,13 +25,15 @@ SETS = [
     "banana", "segment", "raetsch-image", "sensorless-2200", "dna", "wine-quality-white",
     "wall-following", "page-blocks", "statlog-landsat", "thyroid", "waveform-noise", "magic",
 ]  # fmt: skip
-EP = {"inference": "power-ep"}
 METHODS = {
     "natural": {},
     "decoupled": {"inference": "decoupled"},
-    "power-EP, ½": {**EP, "alpha": 0.5},
-    "EP, noisy-probit": {**EP, "likelihood": "noisy-probit"},
-    "stochastic EP, noisy-probit": {**EP, "likelihood": "noisy-probit", "batch_size": 1024},
+    "power-EP, ½": {"inference": PowerEP(alpha=0.5)},
+    "EP, noisy-probit": {"inference": PowerEP(), "likelihood": "noisy-probit"},
+    "stochastic EP, noisy-probit": {
+        "inference": PowerEP(batch_size=1024),
+        "likelihood": "noisy-probit",
+    },
 }
 
 

@@ -24,14 +24,17 @@ import numpy as np
 from datasets import add_data_option, load
 from figures import figures
 from gpclf import GPClassifier
-from gpclf.data import ArrayStream
-from gpclf.gaussian import Natural
-from gpclf.inference.hyper import Theta, adam_start, stochastic_hyper_step
+from gpclf.data import ArrayRows
+from gpclf.gaussian import Natural, moments
+from gpclf.inference import engines
+from gpclf.inference.hyper import batch_gradient, uphill
+from gpclf.inference.natural import any_negative, stochastic_step
+from gpclf.inference.optim.adaptive import Adaptive
 from gpclf.inputs import Amortised, Exact, FirstOrder, Inputs, Network
 from gpclf.kernels import Polynomial
 from gpclf.likelihoods import likelihood_from
 from gpclf.linalg import one_thread
-from gpclf.model import Model, one_per_function
+from gpclf.model import Model, Theta, one_per_function, prepare
 
 TRAINING = 60_000
 CLASSES = 10
@@ -71,31 +74,33 @@ def kinds(n_features: int, learned: bool) -> dict[str, Inputs]:
     }
 
 
-def stepping(inputs: Inputs, stream: ArrayStream, points: int, shared: bool, batch: int, learned):
+def stepping(inputs: Inputs, source: ArrayRows, points: int, shared: bool, batch: int, learned):
     """A function that makes the next stochastic step with Adam beside it."""
     random = np.random.default_rng(0)
-    n_features = stream.X.shape[1]
+    n_features = source.X.shape[1]
     kernel = polynomial().started(1.0, n_features)
-    Z = stream.X[random.choice(stream.n_rows, points, replace=False)].astype(np.float64)
+    Z = source.X[random.choice(source.n_rows, points, replace=False)].astype(np.float64)
     if not shared:
         kernel, Z = one_per_function((kernel, Z), CLASSES)
     likelihood = likelihood_from("softmax", CLASSES)
     theta: Theta = jax.device_put(Theta(Model(kernel, likelihood, inputs, shared=shared), Z))
-    q, state = Natural.standard(CLASSES, points), adam_start(theta)
+    q, adam = Natural.standard(CLASSES, points), Adaptive("adam", theta)
     told = not learned and not isinstance(inputs, Exact)
     std = np.full((1, n_features), np.sqrt(VARIANCE)) if told else None
-    rows = ArrayStream(stream.X, stream.y, stream.weight, None, np.dtype(np.float32), std)
-    chunks = rows.batches(batch, random)
+    rows = ArrayRows(source.X, source.y, source.weight, std=std, dtype=np.float32)
+    batches = rows.batches(batch, random)
 
     def step() -> None:
-        nonlocal theta, q, state, chunks
-        chunk = next(chunks, None)
-        if chunk is None:
-            chunks = rows.batches(batch, random)
-            chunk = next(chunks)
-        theta, q, state, *_ = stochastic_hyper_step(
-            theta, q, state, chunk, q_rate=0.05, rate=0.001, jitter=1e-6, move_points=True
-        )
+        nonlocal theta, q, batches
+        some = next(batches, None)
+        if some is None:
+            batches = rows.batches(batch, random)
+            some = next(batches)
+        prepared, _ = prepare(*theta, 1e-6)
+        m, _ = moments(q)
+        sums, by_theta, sites = batch_gradient(prepared, m, some)
+        q = stochastic_step(q, sums.statistics(m).target(), 0.05, any_negative(*sites))
+        theta = adam.step(theta, uphill(theta, by_theta, True), 0.001)
         jax.block_until_ready(theta)
 
     return step
@@ -118,11 +123,11 @@ def in_turns(steps: dict[str, Callable[[], None]], count: int) -> dict[str, np.n
 def time_epochs(options: argparse.Namespace) -> int:
     """Print the table of seconds an epoch."""
     X, y, _, _ = digits(options.data, VARIANCE)
-    stream = ArrayStream(X, y, np.ones(len(y), np.float32))
+    source = ArrayRows(X, y, np.ones(len(y), np.float32))
     with jax.enable_x64(True), one_thread():
         steps = {
             name: stepping(
-                inputs, stream, options.points, options.shared, options.batch, options.learned
+                inputs, source, options.points, options.shared, options.batch, options.learned
             )
             for name, inputs in kinds(X.shape[1], options.learned).items()
         }
@@ -160,8 +165,7 @@ def fit(options: argparse.Namespace) -> int:
             n_inducing=options.points,
             share_kernel=options.shared,
             input_noise=named,
-            optimizer="adam",
-            batch_size=options.batch,
+            inference=engines.Natural(optimizer="adam", batch_size=options.batch),
             max_epochs=options.epochs,
             random_state=0,
         )

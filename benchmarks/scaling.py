@@ -24,11 +24,12 @@ MEMORY_SLACK = 0.15  # of the memory beyond the data, first to last
 def child(path: str) -> None:
     """Fit the rows of a folder; print the seconds of an epoch and megabytes beyond the data."""
     from gpclf import GPClassifier
+    from gpclf.inference.engines import Natural
 
     X, y = np.load(Path(path) / "X.npy"), np.load(Path(path) / "y.npy")
-    clf = GPClassifier(
-        n_inducing=200, optimizer=None, batch_size=1024, max_epochs=EPOCHS, random_state=0
-    ).fit(X, y)
+    engine = Natural(optimizer=None, batch_size=1024)
+    clf = GPClassifier(n_inducing=200, inference=engine, max_epochs=EPOCHS, random_state=0)
+    clf.fit(X, y)
     ends = clf.history_["seconds"].reshape(EPOCHS, -1)[:, -1]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024  # KB on Linux
     print(np.min(np.diff(ends)), peak - (X.nbytes + y.nbytes) / 2**20)

@@ -18,10 +18,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from gpclf.data import ArrayStream
+from gpclf.data import ArrayRows
 from gpclf.gaussian import Natural, moments
-from gpclf.inference.natural import stochastic_step
-from gpclf.inference.sites import visit
+from gpclf.inference.natural import any_negative, stochastic_step
+from gpclf.inference.passes import step_pass
 from gpclf.inputs import Exact
 from gpclf.kernels import RBF
 from gpclf.likelihoods import likelihood_from
@@ -61,14 +61,14 @@ def step_seconds(batch: int, size: int, n_latent: int) -> float:
     model = Model(kernel, likelihood_from("auto", n_classes), Exact())
     model = jax.tree.map(jnp.asarray, model)
     prepared, _ = prepare(model, jnp.asarray(random.normal(size=(size, FEATURES))), 1e-6)
-    chunk = next(ArrayStream(X, y, np.ones(batch, np.float32)).whole(batch))
+    chunk = next(ArrayRows(X, y, np.ones(batch, np.float32)).chunks())
     q = Natural.standard(n_latent, size)
 
     def step() -> Natural:
         nonlocal q
         m, _ = moments(q)
-        statistics, sites = visit(prepared, m, chunk)
-        q = stochastic_step(q, statistics.target(), 0.1, sites)
+        statistics, sites = step_pass(prepared, m, chunk)
+        q = stochastic_step(q, statistics.target(), 0.1, any_negative(sites))
         return q
 
     return best(step)

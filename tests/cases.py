@@ -7,6 +7,7 @@ import numpy as np
 
 from gpclf import kernels as k
 from gpclf import likelihoods as lik
+from gpclf.inference.engines import Decoupled, Gradient, MeanField, Natural, PowerEP
 
 LENGTHSCALES = np.array([0.7, 1.3, 2.0])
 
@@ -50,14 +51,14 @@ LIKELIHOODS = {
     "LogisticSoftmaxAugmented": (lik.LogisticSoftmaxAugmented(), 4),
 }
 
-# parameters with which every engine fits the same two classes
+# engines, and parameters with which each fits the same two classes
 ENGINES = {
-    "natural": {},
-    "gradient": {"max_epochs": 60},  # it needs more of them
-    "decoupled": {"n_mean_inducing": 8},
-    "power-ep": {"alpha": 0.5},
-    "mean-field": {"likelihood": "probit"},
-    "mean-field-plug-in": {"likelihood": "probit"},
+    "Natural": (Natural(), {}),
+    "Gradient": (Gradient(), {"max_epochs": 60}),  # it needs more of them
+    "Decoupled": (Decoupled(n_mean=8), {}),
+    "PowerEP": (PowerEP(alpha=0.5), {}),
+    "MeanField": (MeanField(), {"likelihood": "probit"}),
+    "MeanField 2": (MeanField(predictive="plug-in"), {"likelihood": "probit"}),
 }
 
 

@@ -4,18 +4,20 @@ import jax.numpy as jnp
 import numpy as np
 
 import cases
-from gpclf.data import ArrayStream
-from gpclf.inference.hyper import Theta
+from gpclf.data import ArrayRows
+from gpclf.gaussian import Natural
+from gpclf.inference.natural import Limits, Start, less_prior, settle
+from gpclf.inference.rules import Held, Variational, no_sites
 from gpclf.inputs import Exact
 from gpclf.kernels import RBF
-from gpclf.model import Model, one_per_function
+from gpclf.model import Model, Theta, one_per_function, prepare
 from gpclf.precision import cast
 
 ROWS, POINTS = 60, 9
 
 
 def problem(name, *, shared=True, rows=ROWS, dtype=np.float64, seed=0):
-    """Rows of overlapping clusters, a model with Z not at the rows, and their stream."""
+    """Rows of overlapping clusters, a model with Z not at the rows, and the rows."""
     likelihood, n_classes = cases.LIKELIHOODS[name]
     rng = np.random.default_rng(seed)
     y = np.arange(rows) % n_classes
@@ -28,5 +30,20 @@ def problem(name, *, shared=True, rows=ROWS, dtype=np.float64, seed=0):
         Z = Z + 0.1 * rng.normal(size=Z.shape)  # each function its own
     model = cast(Model(kernel, likelihood, Exact(), shared=shared), jnp.float64)
     weight = rng.uniform(0.5, 2.0, rows)
-    stream = ArrayStream(X.astype(dtype), y.astype(np.int32), weight.astype(dtype))
-    return Theta(model, jnp.asarray(Z)), stream, n_latent
+    source = ArrayRows(X.astype(dtype), y.astype(np.int32), weight.astype(dtype))
+    return Theta(model, jnp.asarray(Z)), source, n_latent
+
+
+def no_sites_held(prepared, rows, n_latent):
+    """What makes up the prior: no site says anything."""
+    prior = Natural.standard(n_latent, prepared.Z.shape[-2])
+    return Held(no_sites(prepared, rows, n_latent), less_prior(prior))
+
+
+def settled(theta, rows, n_latent, steps=200):
+    """The problem prepared, and where full-batch variational steps from the prior end."""
+    prepared, _ = prepare(*theta, 1e-9)
+    q = Natural.standard(n_latent, theta.Z.shape[-2])
+    start = Start(q, no_sites_held(prepared, rows, n_latent))
+    limits = Limits(steps, tolerance=1e-11, slack=1e-10)
+    return prepared, settle(Variational(), prepared, start, rows, limits, keep_features=True)

@@ -16,18 +16,18 @@ from scipy.spatial import cKDTree
 from datasets import add_data_option, load
 from figures import figures
 from gpclf import GPClassifier
+from gpclf.inference.engines import MeanField, Natural, PowerEP
 from papers.grid import RESULTS, table
 
 COUNTS = (4, 8, 16, 32, 64)
 ROWS = 400  # the training part of the set's first split
-METHODS = {"KL": "natural", "EP-FITC": "power-ep", "mean field": "mean-field"}
+METHODS = {"KL": Natural, "EP-FITC": PowerEP, "mean field": MeanField}
 
 
-def classifier(method: str, count: int, seed: int, **more) -> GPClassifier:
-    if method == "KL":  # points are slow to settle
-        more = {"max_epochs": 1000, "tol": 1e-8, **more}
+def classifier(method: str, count: int, seed: int, **options) -> GPClassifier:
+    more = {"max_epochs": 1000, "tol": 1e-8} if method == "KL" else {}  # points settle slowly
     return GPClassifier(
-        likelihood="probit", kernel="rbf", inference=METHODS[method], n_inducing=count,
+        likelihood="probit", kernel="rbf", inference=METHODS[method](**options), n_inducing=count,
         random_state=seed, **more,
     )  # fmt: skip
 

@@ -17,6 +17,7 @@ import numpy as np
 from datasets import add_data_option, find, split
 from figures import figures
 from gpclf import GPClassifier
+from gpclf.inference.engines import PowerEP
 from papers.grid import Grid, table
 
 PAPER_ACCURACY = {
@@ -31,7 +32,7 @@ METHODS = {
     "GPC-II, probit": {"likelihood": "noisy-probit"},
     "GPC-III, logit": {"likelihood": "noisy-logit"},
     "GPCsm": {"likelihood": "softmax-gumbel"},
-    "GPCep": {"likelihood": "noisy-probit", "inference": "power-ep", "batch_size": 1024},
+    "GPCep": {"likelihood": "noisy-probit", "inference": PowerEP(batch_size=1024)},
     "ORTH": {"inference": "decoupled"},
     "gpclf": {},
 }

@@ -84,6 +84,26 @@ class Prepared(eqx.Module):
         )
         return mu.T, nu.T
 
+    def nodes(self, n_rows: int) -> int:
+        """How many nodes so many rows have together."""
+        return n_rows * self.model.inputs.places
+
+    @property
+    def sites_say_all(self) -> bool:
+        """Whether the bound reaches q through the marginals of rows alone."""
+        return not self.model.inputs.bends
+
+    def spread(
+        self, features: Features, q: Moments, X: Rows, std: Any
+    ) -> tuple[Marginals, Callable] | None:
+        """What errors of the rows add to ν through the mean, and how to pull gradients back.
+
+        By (self, features, q); None where nothing is added.
+        """
+        if self.sites_say_all:
+            return None
+        return jax.vjp(lambda own, f, q: own.extra(f, q, X, std), self, features, q)
+
     def extra(self, features: Features, q: Moments, X: Rows, std: Any) -> Marginals:
         """What the errors of the rows add to ν, for every latent function."""
         inputs, shared = self.model.inputs, self.model.shared

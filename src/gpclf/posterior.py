@@ -12,12 +12,11 @@ from jaxtyping import Array, Float, Int
 from gpclf.compilation import PLAIN, compiled_once, program
 from gpclf.gaussian import Moments, Natural, moments
 from gpclf.inference.fresh_bound import row_values
-from gpclf.inference.hyper import Theta
 from gpclf.inputs import Features, Whitening
 from gpclf.kernels import Kernel
 from gpclf.likelihoods import Likelihood
-from gpclf.linalg import cholesky, plain_cholesky
-from gpclf.model import Prepared, prepare
+from gpclf.linalg import cholesky, one_thread, plain_cholesky
+from gpclf.model import Prepared, Theta, prepare
 from gpclf.precision import double_precision
 from gpclf.storage import describe, restore
 
@@ -123,10 +122,11 @@ def coupled(posterior: Posterior) -> Posterior:
 @double_precision
 def freeze(theta: Theta, q: Natural | Moments, jitter: float, row_dtype: Any) -> Posterior:
     """The posterior of the parameters and the q that a fit ended with."""
-    prepared, _ = prepare(*theta, jitter)
-    m = moments(q)[0] if isinstance(q, Natural) else q
-    prepared, m = jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), (prepared, m))
-    return Posterior(prepared, m, find_roots(prepared, m, row_dtype), np.dtype(row_dtype).name)
+    with one_thread():  # else BLAS's threads and XLA's fight for the same cores
+        prepared, _ = prepare(*theta, jitter)
+        m = moments(q)[0] if isinstance(q, Natural) else q
+        prepared, m = jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), (prepared, m))
+        return Posterior(prepared, m, find_roots(prepared, m, row_dtype), np.dtype(row_dtype).name)
 
 
 @partial(program, options=PLAIN)

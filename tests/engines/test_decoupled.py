@@ -10,15 +10,19 @@ from sklearn.datasets import make_moons
 from bad_tables import BAD
 from gpclf import GPClassifier
 from gpclf.gaussian import Natural, moments
-from gpclf.inference.decoupled import Decoupled, climb_decoupled, look
-from gpclf.inference.natural import climb, visit_all
-from gpclf.inference.sites import with_features
+from gpclf.inference.decoupled import DecoupledForm, climb_decoupled, look
+from gpclf.inference.engines import Decoupled
+from gpclf.inference.natural import Limits, Start, settle
+from gpclf.inference.passes import with_kept_features
+from gpclf.inference.rules import Variational
+from gpclf.inference.stops import Stop
 from gpclf.kernels import RBF
 from gpclf.linalg import conjugate_gradients
 from gpclf.model import prepare
-from problems import POINTS, ROWS, problem
+from problems import POINTS, problem
 
-FEW = {"inference": "decoupled", "n_inducing": 5, "random_state": 0}
+FEW = {"n_inducing": 5, "random_state": 0}
+CLOSE = Limits(300, 1e-11, 1e-10)
 MORE = 4  # of the points are for the mean alone
 
 
@@ -29,44 +33,43 @@ def moons():
 
 @pytest.fixture(scope="module")
 def fitted(moons):
-    clf = GPClassifier(**FEW, n_mean_inducing=8, kernel=RBF(0.7, 3.0), optimizer=None)
-    return clf.fit(*moons)
+    engine = Decoupled(n_mean=8, optimizer=None)
+    return GPClassifier(**FEW, kernel=RBF(0.7, 3.0), inference=engine).fit(*moons)
 
 
-def _settled(prepared, stream, n_latent, size, **changes):
+def _settled(prepared, source, n_latent, size, on_step=lambda elbo, m: None):
     """From the prior, mean and Λ of the first points where nothing leads up."""
-    q = Decoupled(np.zeros((n_latent, POINTS)), np.stack([np.eye(size)] * n_latent))
-    chunks = [with_features(prepared, chunk) for chunk in stream.whole(25)]
-    settings = {"max_steps": 300, "tolerance": 1e-11, "slack": 1e-10, **changes}
-    return *climb_decoupled(prepared, q, lambda: chunks, chunks, **settings), chunks
+    q = DecoupledForm(np.zeros((n_latent, POINTS)), np.stack([np.eye(size)] * n_latent))
+    rows = with_kept_features(prepared, source.in_chunks(25))
+    return *climb_decoupled(prepared, q, rows, rows, CLOSE, on_step), rows
 
 
 @pytest.mark.parametrize("name", ["Logit", "Probit", "Softmax"])
 def test_steps_never_lower_the_elbo_and_end_at_a_fixed_point(name, x64):
-    theta, stream, n_latent = problem(name)
+    theta, source, n_latent = problem(name)
     prepared, _ = prepare(*theta, 1e-9)
     seen = []
-    q, _, why, chunks = _settled(
-        prepared, stream, n_latent, POINTS - MORE, on_step=lambda elbo, m: seen.append(elbo)
+    q, _, why, rows = _settled(
+        prepared, source, n_latent, POINTS - MORE, on_step=lambda elbo, m: seen.append(elbo)
     )
     assert len(seen) > 2
     assert np.all(np.diff(seen) >= -1e-10)
-    assert why == "converged"
-    there = look(prepared, q, chunks)
+    assert why == Stop.CONVERGED
+    there = look(prepared, q, rows)
     assert np.abs(there.by_mean).max() < 1e-3
     np.testing.assert_allclose(q.precision, there.target, rtol=1e-3, atol=1e-3)
 
 
 def test_the_family_is_a_gaussian_of_all_points_with_the_variance_of_some(x64):
     """ν and KL of diag(S, I) written out, as the coupled engine sees them."""
-    theta, stream, n_latent = problem("Softmax")
+    theta, source, n_latent = problem("Softmax")
     prepared, _ = prepare(*theta, 1e-9)
-    q, elbo, _, chunks = _settled(prepared, stream, n_latent, POINTS - MORE)
+    q, elbo, _, rows = _settled(prepared, source, n_latent, POINTS - MORE)
     precision = np.stack([np.eye(POINTS)] * n_latent)
     precision[:, :-MORE, :-MORE] = q.precision
     whole = Natural(np.einsum("cij,cj->ci", precision, q.mean), precision)
-    np.testing.assert_allclose(visit_all(prepared, whole, chunks, keep_sites=False).elbo, elbo)
-    features = prepared.features(chunks[0].X)
+    np.testing.assert_allclose(Variational().look(prepared, whole, rows).objective, elbo)
+    features = prepared.features(next(rows.chunks()).X)
     for one, other in zip(
         prepared.marginals(features, q.moments()[0]),
         prepared.marginals(features, moments(whole)[0]),
@@ -77,27 +80,23 @@ def test_the_family_is_a_gaussian_of_all_points_with_the_variance_of_some(x64):
 
 @pytest.mark.parametrize("name", ["Logit", "Softmax"])
 def test_where_all_points_are_coupled_it_ends_where_the_natural_engine_does(name, x64):
-    theta, stream, n_latent = problem(name)
+    theta, source, n_latent = problem(name)
     prepared, _ = prepare(*theta, 1e-9)
-    _, elbo, _, chunks = _settled(prepared, stream, n_latent, POINTS)
+    _, elbo, _, rows = _settled(prepared, source, n_latent, POINTS)
     prior = Natural.standard(n_latent, POINTS)
-    natural = climb(
-        prepared, prior, lambda: chunks, max_steps=300, tolerance=1e-11, slack=1e-10
-    )  # fmt: skip
-    np.testing.assert_allclose(elbo, natural.elbo, rtol=1e-9)
+    natural = settle(Variational(), prepared, Start(prior), rows, CLOSE)
+    np.testing.assert_allclose(elbo, natural.objective, rtol=1e-9)
 
 
 def test_points_for_the_mean_lie_between_fewer_and_more_coupled_points(x64):
-    theta, stream, n_latent = problem("Logit")
+    theta, source, n_latent = problem("Logit")
     prepared, _ = prepare(*theta, 1e-9)
     elbos = []
     for size in (POINTS - MORE, POINTS):
-        elbos.append(_settled(prepared, stream, n_latent, size)[1])
+        elbos.append(_settled(prepared, source, n_latent, size)[1])
     fewer, _ = prepare(theta.model, theta.Z[:-MORE], 1e-9)
     prior = Natural.standard(n_latent, POINTS - MORE)
-    least = climb(
-        fewer, prior, lambda: stream.whole(ROWS), max_steps=300, tolerance=1e-11, slack=1e-10
-    ).elbo  # fmt: skip
+    least = settle(Variational(), fewer, Start(prior), source, CLOSE).objective
     assert least + 1e-3 < elbos[0] < elbos[1]
 
 
@@ -125,7 +124,7 @@ def test_without_more_points_it_is_the_coupled_engine(moons):
     X, y = moons
     settings = {"n_inducing": 5, "max_epochs": 8, "random_state": 0}
     coupled = GPClassifier(**settings).fit(X, y)
-    none = GPClassifier(**settings, inference="decoupled", n_mean_inducing=0).fit(X, y)
+    none = GPClassifier(**settings, inference=Decoupled(n_mean=0)).fit(X, y)
     assert none.elbo_ == coupled.elbo_
     assert np.array_equal(none.predict_proba(X), coupled.predict_proba(X))
 
@@ -135,7 +134,7 @@ def test_more_points_for_the_mean_raise_the_elbo_at_the_same_kernel_and_points(m
     X, y = moons
     settings = {"n_inducing": 5, "max_epochs": 8, "random_state": 0}
     coupled = GPClassifier(likelihood, **settings).fit(X, y)
-    more = clone(coupled).set_params(inference="decoupled", n_mean_inducing=8).fit(X, y)
+    more = clone(coupled).set_params(inference=Decoupled(n_mean=8)).fit(X, y)
     assert repr(more.kernel_) == repr(coupled.kernel_)
     np.testing.assert_array_equal(more.inducing_points_[:5], coupled.inducing_points_)
     assert more.elbo_ >= coupled.elbo_
@@ -165,12 +164,12 @@ def test_a_file_keeps_it(fitted, moons, tmp_path):
     fitted.save(tmp_path / "model")
     loaded = GPClassifier.load(tmp_path / "model")
     assert np.array_equal(loaded.predict_proba(X), fitted.predict_proba(X))
-    assert loaded.get_params()["n_mean_inducing"] == 8
+    assert loaded.get_params()["inference__n_mean"] == 8
 
 
 def test_a_warm_start_and_a_piece_go_on_from_it(moons):
     X, y = moons
-    clf = GPClassifier(**FEW, n_mean_inducing=8, max_epochs=8, warm_start=True).fit(X, y)
+    clf = GPClassifier(**FEW, inference=Decoupled(8), max_epochs=8, warm_start=True).fit(X, y)
     first = clf.elbo_
     assert clf.fit(X, y).elbo_ >= first - 1e-2 * abs(first)
     assert clf.posterior_.q.excess.shape == (1, 5, 5)
@@ -190,13 +189,14 @@ def test_difficult_data_give_finite_probabilities(case):
 def test_steps_on_some_rows_for_the_curvature_also_lead_up(moons, monkeypatch):
     """Where features of all rows would not fit."""
     X, y = moons
-    settings = {**FEW, "n_mean_inducing": 8, "optimizer": None, "kernel": RBF(0.7, 3.0)}
+    engine = Decoupled(n_mean=8, optimizer=None)
+    settings = {**FEW, "inference": engine, "kernel": RBF(0.7, 3.0)}
     whole = GPClassifier(**settings, tol=1e-8).fit(X, y)
-    monkeypatch.setattr("gpclf.inference.decoupled.KEPT_FLOATS", 60 * 13)
+    monkeypatch.setattr("gpclf.inference.engines.decoupled.KEPT_FLOATS", 60 * 13)
     some = GPClassifier(**settings, tol=1e-8).fit(X, y)
     np.testing.assert_allclose(some.elbo_, whole.elbo_, rtol=1e-4)
 
 
 def test_kernels_of_their_own_get_one_sentence(moons):
     with pytest.raises(ValueError, match="use share_kernel=True"):
-        GPClassifier(**FEW, share_kernel=False).fit(*moons)
+        GPClassifier(**FEW, inference="decoupled", share_kernel=False).fit(*moons)

@@ -8,17 +8,19 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_clas
 
 from bad_tables import BAD
 from gpclf import GPClassifier
-from gpclf.estimators import callbacks, classifier
+from gpclf.estimators import callbacks, learning
 from gpclf.gaussian import Natural
 from gpclf.gaussian import moments as natural_moments
-from gpclf.inference import fit, make_plan
+from gpclf.inference import Settings, Sizes, engines, fit
 from gpclf.inference.ascent import look
+from gpclf.inference.engines import Gradient
 from gpclf.inference.factored import Factored, factored, factors, moments
 from gpclf.kernels import RBF
 from gpclf.model import prepare
 from problems import POINTS, ROWS, problem
 
-GRADIENT = {"inference": "gradient", "n_inducing": 10, "random_state": 0}
+FEW = {"n_inducing": 10, "random_state": 0}
+GRADIENT = {"inference": "gradient", **FEW}
 SETS = {
     "iris": load_iris,
     "wine": load_wine,
@@ -49,9 +51,9 @@ def two_classes():
 )
 def test_natural_and_gradient_engines_reach_the_same_elbo(likelihood, name):
     X, y = _rows(name, two=likelihood != "softmax")
-    clf = GPClassifier(likelihood, RBF(2.0, 3.0), n_inducing=10, optimizer=None, random_state=0)
+    clf = GPClassifier(likelihood, RBF(2.0, 3.0), **FEW, inference=engines.Natural(optimizer=None))
     natural = clone(clf).set_params(tol=1e-7, max_epochs=200).fit(X, y)
-    gradient = clf.set_params(inference="gradient", tol=1e-6).fit(X, y)
+    gradient = clf.set_params(inference=Gradient(optimizer=None), tol=1e-6).fit(X, y)
     np.testing.assert_allclose(gradient.elbo_, natural.elbo_, rtol=1e-5)
     np.testing.assert_allclose(gradient.predict_proba(X), natural.predict_proba(X), atol=1e-3)
 
@@ -73,7 +75,7 @@ def _somewhere(n_latent, size, more=0, seed=0):
     ],
 )
 def test_the_gradient_equals_finite_differences(name, shared, more, x64):
-    theta, stream, n_latent = problem(name, shared=shared)
+    theta, source, n_latent = problem(name, shared=shared)
     place = (_somewhere(n_latent, POINTS - more, more), theta)
     leaves, structure = jax.tree.flatten(place)
     rng = np.random.default_rng(1)
@@ -84,7 +86,7 @@ def test_the_gradient_equals_finite_differences(name, shared, more, x64):
         moved = [np.asarray(leaf) + step * d for leaf, d in zip(leaves, directions, strict=True)]
         q, theta = jax.tree.unflatten(structure, moved)
         prepared, _ = prepare(*jax.device_put(theta), 1e-9)
-        return look(prepared, q, stream.whole(25), at_theta=True)
+        return look(prepared, q, source.in_chunks(25), at_theta=True)
 
     seen = at(0.0)
     gradient = jax.tree.leaves((seen.by_q, seen.by_theta))
@@ -122,26 +124,19 @@ def test_a_freed_kernel_never_ends_below_the_frozen_one(two_classes):
 
 
 def test_lbfgs_ends_where_nothing_leads_up(x64):
-    theta, stream, n_latent = problem("Softmax")
-    plan = _plan(n_latent, optimizer=None, tolerance=1e-10)
-    result = fit(*theta, stream, n_latent, plan, np.random.default_rng(0))
-    prepared, _ = prepare(*result.theta, plan.jitter)
-    seen = look(prepared, factored(result.q), stream.whole(ROWS), at_theta=False)
+    theta, source, n_latent = problem("Softmax")
+    engine, settings = Gradient(optimizer=None), Settings(tolerance=1e-10)
+    plan, rng = engine.plan(Sizes(ROWS, n_latent, POINTS), "auto"), np.random.default_rng(0)
+    result = fit(theta, n_latent, source, engine, plan, settings, rng)
+    prepared, _ = prepare(*result.theta, settings.jitter)
+    seen = look(prepared, factored(result.q), source, at_theta=False)
     assert max(np.abs(leaf).max() for leaf in seen.by_q) < 2e-3
     assert "posterior: converged" in result.stopped
 
 
-def _plan(n_latent, **changes):
-    settings = {
-        "optimizer": "auto", "max_epochs": "auto", "batch_size": "auto", "tolerance": 1e-4,
-        "dtype": np.dtype(np.float64), "inference": "gradient", **changes,
-    }  # fmt: skip
-    return make_plan(settings.pop("rows", ROWS), n_latent, POINTS, **settings)
-
-
 def test_the_stated_rule_chooses_the_optimizer():
-    def chosen(**changes):
-        plan = _plan(1, **changes)
+    def chosen(rows=ROWS, **options):
+        plan = Gradient(**options).plan(Sizes(rows, 1, POINTS), "auto")
         return plan.optimizer, plan.full_batch
 
     assert chosen(rows=5000) == ("lbfgs", True)
@@ -155,7 +150,8 @@ def test_the_stated_rule_chooses_the_optimizer():
 @pytest.mark.parametrize("optimizer", ["adam", "adadelta", None])
 def test_steps_on_batches_raise_the_elbo_and_are_the_same_again(two_classes, optimizer):
     X, y = two_classes
-    clf = GPClassifier(**GRADIENT, optimizer=optimizer, batch_size=20, max_epochs=30)
+    engine = Gradient(optimizer, batch_size=20)
+    clf = GPClassifier(**FEW, inference=engine, max_epochs=30)
     elbo = clf.fit(X, y).history_["elbo"]
     assert clf.elbo_ / len(y) > elbo[0] + 0.03
     assert np.linalg.eigvalsh(clf.posterior_.q.excess[0] + np.eye(10)).min() > 0
@@ -166,21 +162,21 @@ def test_steps_on_batches_raise_the_elbo_and_are_the_same_again(two_classes, opt
 
 
 def test_batches_come_near_the_full_batch(two_classes):
-    clf = GPClassifier(**GRADIENT, kernel=RBF(2.0, 3.0), optimizer=None)
+    clf = GPClassifier(**FEW, kernel=RBF(2.0, 3.0), inference=Gradient(optimizer=None))
     full = clone(clf).fit(*two_classes)
-    batches = clf.set_params(batch_size=20, max_epochs=100).fit(*two_classes)
+    batches = clf.set_params(inference__batch_size=20, max_epochs=100).fit(*two_classes)
     assert full.elbo_ - 0.3 < batches.elbo_ <= full.elbo_ + 1e-6
 
 
 @pytest.mark.parametrize("optimizer", ["lbfgs", "adam"])
 def test_nothing_is_compiled_again(two_classes, traces, optimizer):
     X, y = two_classes
-    batch = {} if optimizer == "lbfgs" else {"batch_size": 25}
-    own = {**GRADIENT, "n_inducing": 11}  # a shape that no other test has
-    clf = GPClassifier(**own, optimizer=optimizer, max_epochs=3, **batch)
+    engine = Gradient(optimizer, batch_size="auto" if optimizer == "lbfgs" else 25)
+    own = {**FEW, "n_inducing": 11}  # a shape that no other test has
+    clf = GPClassifier(**own, inference=engine, max_epochs=3)
     traces.clear()
     clone(clf).fit(X[:57], y[:57])
-    for name in ("_survey", "_gradient") if optimizer == "lbfgs" else ("_survey", "step"):
+    for name in ("_gradient_pass", "_theta_pass" if optimizer == "lbfgs" else "step"):
         assert 1 <= traces.count(name) <= 2, name
     traces.clear()
     clone(clf).set_params(max_epochs=4).fit(X[:57], y[:57])
@@ -190,7 +186,7 @@ def test_nothing_is_compiled_again(two_classes, traces, optimizer):
 def test_points_of_the_full_process_stay_at_the_rows(two_classes):
     X, y = two_classes
     for optimizer in ("lbfgs", "adam"):
-        clf = GPClassifier(n_inducing=None, inference="gradient", optimizer=optimizer, max_epochs=4)
+        clf = GPClassifier(n_inducing=None, inference=Gradient(optimizer), max_epochs=4)
         np.testing.assert_allclose(clf.fit(X, y).inducing_points_, np.unique(X, axis=0), atol=1e-9)
 
 
@@ -200,7 +196,7 @@ def test_points_of_the_full_process_stay_at_the_rows(two_classes):
 )
 def test_difficult_data_give_finite_probabilities(case, optimizer):
     X, y = BAD[case]
-    clf = GPClassifier(inference="gradient", optimizer=optimizer, max_epochs=5, random_state=0)
+    clf = GPClassifier(inference=Gradient(optimizer), max_epochs=5, random_state=0)
     assert np.all(np.isfinite(clf.fit(X, y).predict_proba(X)))
 
 
@@ -234,23 +230,32 @@ def test_early_stopping_keeps_the_best(optimizer, monkeypatch):
         judge = callbacks.judging(X, index, *others)
         return lambda line: scores.append(judge(line)) or scores[-1]
 
-    monkeypatch.setattr(classifier, "judging", judging)
+    monkeypatch.setattr(learning, "judging", judging)
     X, y = make_classification(60, 4, n_redundant=0, flip_y=0.4, random_state=0)
-    clf = GPClassifier(**GRADIENT, optimizer=optimizer, early_stopping=True, max_epochs=60)
-    clf.set_params(validation_fraction=0.3).fit(X, y)
+    clf = GPClassifier(**FEW, inference=Gradient(optimizer), early_stopping=0.3, max_epochs=60)
+    clf.fit(X, y)
     assert min(scores) < scores[-1]
     logs = clf.predict_log_proba(apart[0])
     np.testing.assert_allclose(-logs[np.arange(len(logs)), apart[1]].sum(), min(scores), rtol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("parameters", "sentence"),
-    [
-        ({"optimizer": "lbfgs", "batch_size": 10}, "sees all rows at once"),
-        ({"class_subset": 2}, 'class_subset needs inference="natural"'),
-        ({"inference": "natural", "optimizer": "adadelta"}, 'is for inference="gradient"'),
-    ],
-)
-def test_what_the_engine_cannot_do_gets_one_sentence(two_classes, parameters, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        GPClassifier(**{"inference": "gradient", **parameters}).fit(*two_classes)
+def test_all_rows_at_once_have_no_batches_and_say_so(two_classes):
+    with pytest.raises(ValueError, match="sees all rows at once"):
+        GPClassifier(inference=Gradient("lbfgs", batch_size=10)).fit(*two_classes)
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "adadelta"])
+def test_the_first_step_is_as_long_as_epsilon_says(two_classes, optimizer):
+    """Adadelta's first step is g √ε / √(0.1 g² + ε), Adam's is g / (|g| + ε): both by Optax."""
+    short, usual, long = (
+        GPClassifier(**FEW, inference=Gradient(optimizer, 60, epsilon=epsilon), max_epochs=1)
+        for epsilon in ((1e-8, "auto", 1e-2) if optimizer == "adadelta" else (1e4, "auto", 1e-12))
+    )
+    lengths = [
+        np.linalg.norm(clf.fit(*two_classes).posterior_.q.mean) for clf in (short, usual, long)
+    ]
+    assert 0 < 10 * lengths[0] < lengths[1]
+    if optimizer == "adadelta":
+        assert 5 * lengths[1] < lengths[2]
+    else:
+        np.testing.assert_allclose(lengths[2], lengths[1], rtol=1e-3)

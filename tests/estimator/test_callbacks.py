@@ -10,11 +10,12 @@ from rich.console import Console
 from sklearn.datasets import load_iris, make_moons
 from sklearn.metrics import log_loss
 
-from gpclf import GPClassifier
+from gpclf import GPClassifier, gaussian
 from gpclf.estimators.callbacks import held_out
 from gpclf.estimators.progress import Drawing
-from gpclf.gaussian import Natural
-from gpclf.inference.journal import PATIENCE, Journal, Progress
+from gpclf.inference import plan
+from gpclf.inference.engines import Decoupled, Gradient, MeanField, Natural, PowerEP
+from gpclf.inference.history import PATIENCE, History, Progress
 from problems import problem
 
 QUICK = {"n_inducing": 15, "max_epochs": 30, "random_state": 0, "tol": 1e-9}
@@ -92,8 +93,8 @@ def test_callbacks_are_given_the_rows_as_the_user_gave_them_and_none_are_kept():
 
 def test_the_best_by_the_judge_is_kept_and_it_is_enough_after_some_in_vain():
     scores = iter([3.0, 2.0, *[5.0] * PATIENCE])
-    log = Journal(lambda line: None, 0.0, lambda line: next(scores))
-    q = Natural.standard(1, 2)
+    log = History(lambda line: None, 0.0, lambda line: next(scores))
+    q = gaussian.Natural.standard(1, 2)
     thetas = [problem("Logit", seed=seed)[0] for seed in range(2 + PATIENCE)]
     for theta in thetas:
         assert not log.enough
@@ -110,8 +111,8 @@ def test_the_best_by_the_judge_is_kept_and_it_is_enough_after_some_in_vain():
 @pytest.mark.parametrize("optimizer", ["lbfgs", "adam"])
 def test_early_stopping_keeps_rows_apart_and_may_stop(optimizer):
     X, y = make_moons(150, noise=0.4, random_state=0)
-    settings = {**QUICK, "optimizer": optimizer, "max_epochs": 60}
-    clf = GPClassifier(**settings, early_stopping=True, validation_fraction=0.3).fit(X, y)
+    settings = {**QUICK, "inference": Natural(optimizer=optimizer), "max_epochs": 60}
+    clf = GPClassifier(**settings, early_stopping=0.3).fit(X, y)
     assert clf.n_samples_seen_ == 105
     whole = GPClassifier(**settings).fit(X, y)
     assert len(clf.history_["stage"]) < len(whole.history_["stage"])
@@ -128,9 +129,9 @@ def test_rows_apart_are_a_share_of_each_class_where_that_can_be():
 
 
 def test_a_share_that_makes_no_sense_gets_one_sentence():
-    for share in (0, 1, "half", -0.1):
-        with pytest.raises(ValueError, match="validation_fraction must be above 0 and below 1"):
-            GPClassifier(validation_fraction=share).fit(np.eye(4), [0, 1, 0, 1])
+    for share in (0.0, 1.0, "half", -0.1, None):
+        with pytest.raises(ValueError, match="'early_stopping' parameter of GPClassifier must be"):
+            GPClassifier(early_stopping=share).fit(np.eye(4), [0, 1, 0, 1])
 
 
 def test_pictures_are_drawn_on_new_axes_or_the_users():
@@ -162,6 +163,40 @@ def test_the_bar_never_says_that_nothing_is_left_while_the_fit_goes_on():
     drawing.finish()
     assert drawing.bar.finished
     assert "…" not in _drawn(drawing)
+
+
+SOURCES = {
+    "all rows": {},
+    "an easier likelihood first": {"likelihood": "robust-max"},
+    "steps on batches": {"inference": Natural(optimizer=None, batch_size=40)},
+    "more points for the mean": {"inference": Decoupled(n_mean=8)},
+    "gradients": {"inference": Gradient()},
+    "power-EP": {"inference": PowerEP()},
+    "mean field": {"inference": MeanField(), "likelihood": "probit"},
+}
+
+
+@pytest.mark.parametrize("few", [False, True])
+@pytest.mark.parametrize("name", SOURCES)
+def test_the_share_of_the_work_done_rises_and_the_last_stage_is_part_of_it(name, few, monkeypatch):
+    """Coarse to fine, too: there a look at all rows comes between the rounds."""
+    if few and name not in ("all rows", "power-EP"):
+        pytest.skip("no rounds on few rows")
+    if few:
+        monkeypatch.setattr(plan, "FEW_ROWS", 40)
+        monkeypatch.setattr(plan, "LEARNING_ROWS", 80)
+    lines = []
+    parameters = {**QUICK, "n_inducing": 9, "max_epochs": 18, **SOURCES[name]}
+    clf = GPClassifier(**parameters, callback=lines.append)
+    clf.fit(*make_moons(150, noise=0.3, random_state=0))
+    shares = np.array([line._line.share for line in lines])
+    assert np.all(np.diff(shares) >= 0), list(zip(clf.history_["stage"], shares, strict=True))
+    assert 0 <= shares[0] < shares[-1] <= 1
+    last = clf.history_["stage"] == clf.history_["stage"][-1]
+    assert np.sum(last) == 1 or shares[last][0] < 1
+    assert np.all(shares[~last] < 1)
+    if few:  # or the look was not there
+        assert "all rows" in clf.history_["stage"][: np.flatnonzero(~last)[-1]]
 
 
 @pytest.mark.parametrize("verbose", [0, 1, 2])

@@ -1,4 +1,4 @@
-"""Labels, standardisation and streams: the same whatever the blocks, and no copy of X."""
+"""Labels, standardisation and rows: the same whatever the blocks, and no copy of X."""
 
 import tracemalloc
 import warnings
@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as hnp
 from sklearn.utils.fixes import parse_version
 
 from gpclf import GPClassifier
-from gpclf.data import ArrayStream, Scaling, blocks, encode, labels, refuse_missing, scaling
+from gpclf.data import ArrayRows, Scaling, blocks, encode, labels, refuse_missing, scaling
 from gpclf.estimators.tables import labelled_table
 
 LABELS = st.one_of(
@@ -87,20 +87,19 @@ def test_no_overflow_and_a_constant_column_becomes_zero():
     assert np.array_equal(found.backward(scaled)[:, 2], X[:, 2])
 
 
-def test_a_stream_that_scales_equals_one_of_scaled_rows():
+def test_rows_scaled_chunk_by_chunk_equal_rows_scaled_before():
     rng = np.random.default_rng(0)
     X, y, weight = 5 + 3 * rng.normal(size=(50, 4)), np.arange(50) % 3, rng.uniform(1, 2, 50)
     found = Scaling.of(X, weight)
-    lazy = ArrayStream(X, y, weight, found, np.dtype("f4"))
-    eager = ArrayStream(found.forward(X).astype("f4"), y, weight.astype("f4"))
-    for one, other in (
-        (lazy.whole(16), eager.whole(16)),
-        (lazy.batches(16, np.random.default_rng(1)), eager.batches(16, np.random.default_rng(1))),
-        (
-            lazy.sample(20, np.random.default_rng(2)).whole(16),
-            eager.sample(20, np.random.default_rng(2)).whole(16),
-        ),
-    ):
+    lazy = ArrayRows(X, y, weight, scaling=found, dtype="f4").in_chunks(16)
+    eager = ArrayRows(found.forward(X).astype("f4"), y, weight.astype("f4")).in_chunks(16)
+    parts = (
+        lambda rows: [rows],
+        lambda rows: rows.batches(16, np.random.default_rng(1)),
+        lambda rows: [rows.sample(20, np.random.default_rng(2))],
+    )
+    for part in parts:
+        one, other = ([c for some in part(rows) for c in some.chunks()] for rows in (lazy, eager))
         for here, there in zip(one, other, strict=True):
             for a, b in zip(jax.tree.leaves(here), jax.tree.leaves(there), strict=True):
                 assert a.dtype == b.dtype
@@ -113,8 +112,9 @@ def test_neither_scaling_nor_labels_nor_a_pass_copies_all_rows():
     try:
         found = Scaling.of(X, np.broadcast_to(1.0, len(X)))
         _, index = encode(y)  # 1.6 MB to keep
-        stream = ArrayStream(X, index, np.broadcast_to(1.0, len(X)), found, np.dtype("f4"))
-        for _ in stream.whole(2048):
+        weight = np.broadcast_to(1.0, len(X))
+        rows = ArrayRows(X, index, weight, scaling=found, dtype="f4").in_chunks(2048)
+        for _ in rows.chunks():
             pass
         _, peak = tracemalloc.get_traced_memory()
     finally:

@@ -6,7 +6,9 @@ import pytest
 from sklearn.base import clone
 
 from gpclf import GPClassifier
+from gpclf.inference.engines import Natural
 
+FIXED = Natural(optimizer=None)
 QUICK = {"max_epochs": 8, "random_state": 0}
 
 
@@ -21,7 +23,7 @@ def rows():
 def test_they_are_where_they_were_put_if_nothing_is_learned(rows, shared):
     X, y = rows
     Z = X[7::6] + 0.1
-    clf = GPClassifier(n_inducing=Z, optimizer=None, share_kernel=shared, **QUICK).fit(X, y)
+    clf = GPClassifier(n_inducing=Z, inference=FIXED, share_kernel=shared, **QUICK).fit(X, y)
     found = clf.inducing_points_ if shared else clf.inducing_points_[0]
     np.testing.assert_allclose(found, Z, rtol=1e-12)
 
@@ -37,7 +39,7 @@ def test_they_move_when_the_kernel_is_learned_and_lists_will_do(rows):
 
 def test_all_rows_as_points_are_the_full_process(rows):
     X, y = rows
-    fits = (GPClassifier(n_inducing=Z, optimizer=None, **QUICK).fit(X, y) for Z in (X, None))
+    fits = (GPClassifier(n_inducing=Z, inference=FIXED, **QUICK).fit(X, y) for Z in (X, None))
     given, full = (clf.predict_proba(X) for clf in fits)
     np.testing.assert_allclose(given, full, atol=1e-5)
 
@@ -45,7 +47,7 @@ def test_all_rows_as_points_are_the_full_process(rows):
 def test_a_frame_of_points_has_levels_and_may_have_its_columns_by_name():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"a": rng.normal(size=60), "b": list("xyzw") * 15})
-    clf = GPClassifier(n_inducing=frame[:9], optimizer=None, **QUICK).fit(frame, np.arange(60) % 2)
+    clf = GPClassifier(n_inducing=frame[:9], inference=FIXED, **QUICK).fit(frame, np.arange(60) % 2)
     expected = np.column_stack([frame["a"][:9], [[v == w for w in "wxyz"] for v in frame["b"][:9]]])
     np.testing.assert_allclose(clf.inducing_points_, expected.astype(float), atol=1e-12)
 
@@ -65,9 +67,9 @@ def test_they_are_kept_by_clones_and_files_and_are_no_more_after_further_rows(ro
     [
         (np.zeros((4, 3)), "n_inducing has points of 3 features, but X has 2"),
         (np.full((4, 2), np.nan), "n_inducing contains NaN"),
-        (np.zeros(4), "n_inducing must be a whole number"),
+        (np.zeros(4), "n_inducing must be a number, or points"),
         (np.zeros((0, 2)), "minimum of 1 is required"),
-        (2.5, "n_inducing must be a whole number"),
+        (2.5, "The 'n_inducing' parameter of GPClassifier must be"),
     ],
 )
 def test_what_are_no_points_are_refused(rows, bad, sentence):

@@ -15,6 +15,7 @@ from gpclf.active import Learner
 from gpclf.inputs import FirstOrder, Latent
 
 QUICK = {"kernel": "rbf", "n_inducing": 12, "max_epochs": 8, "random_state": 0}
+LONGER = {**QUICK, "max_epochs": 12}
 KINDS = ("latent", "amortised", "first-order", "augment", "resample")
 
 
@@ -25,6 +26,12 @@ def noisy(rows=60, classes=2, seed=0):
     std = rng.uniform(0.1, 0.8, true.shape)
     y = (true > 0).sum(axis=1)
     return true + std * rng.normal(size=true.shape), y, std
+
+
+def on_a_line():
+    """Two classes, symmetric about 0, and no errors yet."""
+    x = np.linspace(-2, 2, 240)
+    return x[:, None], (x > 0).astype(int)
 
 
 def entropy(p):
@@ -206,3 +213,42 @@ def test_the_first_order_predictive_adds_the_slope_of_the_mean_to_the_variance(c
 def test_a_predictive_that_is_none_gets_one_sentence():
     with pytest.raises(ValueError, match="predictive must be one of 'nodes', 'first-order'"):
         FirstOrder(predictive="some")
+
+
+def test_predictions_are_the_mean_over_where_a_row_may_be():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (90, 2))
+    y = np.where(X[:, 0] > 0.5, 2, np.where(X[:, 1] > 0, 1, 0))
+    clf = GPClassifier("robust-max", **LONGER).fit(X, y)
+    nodes = np.linspace(-5, 5, 201)  # boundaries are sharp
+    places = np.stack(np.meshgrid(nodes, nodes), axis=-1).reshape(-1, 2)
+    weights = np.exp(-0.5 * np.sum(places**2, axis=1))
+    weights /= weights.sum()
+    for row, std in ((X[0], [0.3, 0.6]), (X[1], [0.8, 0.0]), (np.array([0.5, 0.0]), [0.2, 0.2])):
+        exact = weights @ clf.predict_proba(row + places * std)
+        found = clf.predict_proba(row[None], X_std=[std])[0]
+        np.testing.assert_allclose(found, exact, atol=3e-3)
+
+
+def test_errors_at_prediction():
+    X, y = on_a_line()
+    fitted = GPClassifier(**LONGER).fit(X, y, X_std=0.2)
+    assert fitted.input_noise_std_ == pytest.approx([0.2])
+    near = np.array([[0.3]])
+    usual = fitted.predict_proba(near)
+    np.testing.assert_array_equal(fitted.predict_proba(near, X_std=0.2), usual)
+    exact, wide = (fitted.predict_proba(near, X_std=s)[0, 1] for s in (0, 1.0))
+    assert exact > usual[0, 1] > wide > 0.5
+
+
+def test_units_do_not_matter():
+    X, y = on_a_line()
+    std = np.random.default_rng(0).uniform(0.05, 0.3, X.shape)
+    double = {"precision": "double", **LONGER}  # rounding has a law of its own
+    plain = GPClassifier(**double).fit(X, y, X_std=std)
+    scaled = GPClassifier(**double).fit(1e-9 * X + 7e-9, y, X_std=1e-9 * std)
+    np.testing.assert_allclose(
+        scaled.predict_proba(1e-9 * X + 7e-9, X_std=1e-9 * std),
+        plain.predict_proba(X, X_std=std),
+        atol=1e-4,
+    )

@@ -1,5 +1,6 @@
 """Model files: what comes back, what is refused, and what a sudden end leaves behind."""
 
+import copy
 import json
 import os
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from gpclf import GPClassifier, storage
+from gpclf.inference.engines import Decoupled, Gradient, MeanField, Natural, PowerEP
 from gpclf.kernels import RBF, Linear
 from gpclf.likelihoods import LogisticSoftmax, NoisyProbit, RobustMax, Step
 
@@ -66,6 +68,34 @@ def test_a_likelihood_is_saved_with_what_it_learned_and_was_told(iris, likelihoo
         assert other.likelihood_.delta == clf.likelihood_.delta
         learned = clf.likelihood_.delta != pytest.approx(likelihood.delta, rel=1e-6)
         assert learned == isinstance(likelihood, NoisyProbit)
+
+
+@pytest.mark.parametrize(
+    "engine",
+    [
+        Natural(optimizer=None, batch_size=np.int64(50), learn_inducing=np.bool_(False)),
+        PowerEP(alpha=np.float64(0.5), batch_size=60),
+        Gradient("adadelta", epsilon=np.float32(0.25)),
+        Decoupled(n_mean=np.int32(4)),
+        MeanField("plug-in"),
+    ],
+    ids=lambda engine: engine.name,
+)
+def test_an_engine_is_saved_with_its_options(engine, fitted, iris, tmp_path):
+    same = GPClassifier.load(_saved(fitted, tmp_path, "auto"))
+    assert same.inference == "auto"
+    assert same.get_params() == fitted.get_params()
+    other = GPClassifier.load(_saved(fitted, tmp_path, engine))
+    assert type(other.inference) is type(engine)
+    assert other.inference.get_params() == engine.get_params()
+    other.inference.validate()
+
+
+def _saved(fitted, folder, engine):
+    """The file of a classifier that names another engine: saving asks for none."""
+    clf = copy.copy(fitted).set_params(inference=engine)
+    clf.save(folder / "model.gpclf")
+    return folder / "model.gpclf"
 
 
 def test_levels_are_saved(tmp_path):

@@ -10,7 +10,7 @@ import pytest
 import cases
 import gpclf
 from gpclf import kernels, likelihoods
-from gpclf.estimators.validation import INFERENCES
+from gpclf.inference import engines
 
 
 def _classes(module, base):
@@ -38,7 +38,15 @@ def test_every_likelihood_has_a_name():
 
 
 def test_every_engine_has_a_case():
-    assert set(INFERENCES) - {"auto"} == set(cases.ENGINES)
+    assert _classes(engines, engines.Engine) == {case.split()[0] for case in cases.ENGINES}
+    for case, (engine, _) in cases.ENGINES.items():
+        assert type(engine).__name__ == case.split()[0]
+
+
+def test_every_engine_has_a_name():
+    named = {name: kind for name, kind in engines.NAMES.items() if name != "auto"}
+    assert {kind.__name__ for kind in named.values()} == _classes(engines, engines.Engine)
+    assert all(kind.name == name for name, kind in named.items())
 
 
 MODULES = [m.name for m in pkgutil.walk_packages(gpclf.__path__, "gpclf.")]

@@ -8,13 +8,14 @@ from sklearn.exceptions import NotFittedError
 
 from gpclf import GPClassifier, posterior
 from gpclf.estimators import validation
+from gpclf.inference.engines import Decoupled
 
 COMMON = {"n_inducing": 8, "max_epochs": 8, "random_state": 0}
 FITS = {
     "two classes": (2, {}),
     "three classes": (3, {}),
     "kernels of their own": (3, {"share_kernel": False}),
-    "decoupled": (2, {"inference": "decoupled", "n_mean_inducing": 6}),
+    "decoupled": (2, {"inference": Decoupled(n_mean=6)}),
     "single precision": (2, {"precision": "mixed"}),
 }
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import rosen, rosen_der
 
-from gpclf.inference.lbfgs import LONGEST, Memory, descend
+from gpclf.inference.optim.lbfgs import LONGEST, Memory, descend
 
 FREE = {"low": np.array(-np.inf), "high": np.array(np.inf)}
 

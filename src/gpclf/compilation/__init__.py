@@ -16,16 +16,12 @@ from gpclf.compilation.programs import (
     program_of_two,
 )
 
-beside, forgotten_with_programs = in_background, cleared_with_programs  # as inference calls them
-
 __all__ = [
     "PLAIN",
     "QUICK",
-    "beside",
     "clear_programs",
     "cleared_with_programs",
     "compiled_once",
-    "forgotten_with_programs",
     "in_background",
     "in_memory",
     "program",

@@ -1,20 +1,19 @@
-"""Labels, chunks, where they come from and how they are summed."""
+"""Labels, columns, and the rows that inference sees."""
 
 from gpclf.data.chunk import Chunk
 from gpclf.data.columns import Columns
 from gpclf.data.labels import encode, refuse_missing
-from gpclf.data.reduce import reduce
+from gpclf.data.rows import ArrayRows, Kept, Rows
 from gpclf.data.scaling import Scaling, blocks
-from gpclf.data.streams import ArrayStream, Stream
 
 __all__ = [
-    "ArrayStream",
+    "ArrayRows",
     "Chunk",
     "Columns",
+    "Kept",
+    "Rows",
     "Scaling",
-    "Stream",
     "blocks",
     "encode",
-    "reduce",
     "refuse_missing",
 ]

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from gpclf.data import Scaling
-from gpclf.estimators.noise import as_the_kernel_sees, rows_of
-from gpclf.inference.journal import Judge, Progress
+from gpclf.estimators.noise import as_the_kernel_sees
+from gpclf.inference.history import Judge, Progress
 from gpclf.posterior import Posterior
 from gpclf.prediction import log_probabilities
 
@@ -102,25 +102,6 @@ def held_out(
         rows, test_size=share, random_state=seed, stratify=index if able else None
     )
     return np.asarray(used), np.asarray(validation)
-
-
-Parts = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]
-
-
-def kept_apart(
-    share: float,
-    X: np.ndarray,
-    index: np.ndarray,
-    weight: np.ndarray,
-    std: np.ndarray | None,
-    rng: np.random.Generator,
-) -> tuple[Parts, Parts]:
-    """Rows, classes, weights and errors to learn from, and those to validate on."""
-    used, validation = (
-        (X[rows], index[rows], weight[rows], rows_of(std, rows))
-        for rows in held_out(share, index, rng)
-    )
-    return used, validation
 
 
 def judging(

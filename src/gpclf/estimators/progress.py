@@ -8,7 +8,7 @@ from rich.progress import BarColumn, Task, TextColumn, TimeElapsedColumn, TimeRe
 from rich.progress import Progress as Bar
 from rich.text import Text
 
-from gpclf.inference.journal import Progress
+from gpclf.inference.history import Progress
 
 ALMOST = 0.99  # of the bar is as far as a fit gets that goes on
 

@@ -9,8 +9,11 @@ from equinox import Module
 import gpclf.posterior as posteriors
 from gpclf import storage
 from gpclf.data import Columns, Scaling
+from gpclf.inference.engines import NAMES as ENGINES
+from gpclf.inference.engines import Engine
 
 FITTED = ("elbo_", "stopped_", "jitter_", "n_features_in_", "n_samples_seen_")
+KEPT = Engine | Module | np.ndarray | np.generic | bool | int | float | str | None  # parameters
 ARRAYS = ("inducing_points_", "relevance_", "input_noise_std_")
 
 
@@ -20,9 +23,9 @@ def save(classifier: Any, path: str | os.PathLike) -> None:
 
     arrays: dict[str, np.ndarray] = {}
     parameters = {
-        name: storage.describe(value, arrays)
+        name: _described(value, arrays)
         for name, value in classifier.get_params(deep=False).items()
-        if isinstance(value, Module | np.ndarray | bool | int | float | str | None)
+        if isinstance(value, KEPT)
     }
     names = getattr(classifier, "feature_names_in_", None)
     header = {
@@ -40,6 +43,22 @@ def save(classifier: Any, path: str | os.PathLike) -> None:
     storage.write(path, header, arrays)
 
 
+def _described(value: Any, arrays: dict[str, np.ndarray]) -> Any:
+    """A parameter as JSON; an engine by its name and options."""
+    if isinstance(value, Engine):
+        options = value.get_params(deep=False).items()
+        return {"engine": value.name, "options": {k: _described(v, arrays) for k, v in options}}
+    plain = value.item() if isinstance(value, np.generic) else value  # else an array comes back
+    return storage.describe(plain, arrays)
+
+
+def _restored(description: Any, arrays: dict[str, np.ndarray]) -> Any:
+    if "engine" not in description:
+        return storage.restore(description, arrays)
+    options = {k: storage.restore(v, arrays) for k, v in description["options"].items()}
+    return ENGINES[description["engine"]](**options)
+
+
 def _listed(array: np.ndarray | None) -> list | None:
     """An array as JSON, of words or numbers."""
     return None if array is None else [array.dtype.str, array.tolist()]
@@ -53,7 +72,7 @@ def load(kind: type, path: str | os.PathLike) -> Any:
     """The classifier that `save` wrote; a `callback` or a random generator is not kept."""
     header, arrays = storage.read(path)
     try:
-        parameters = {k: storage.restore(v, arrays) for k, v in header["parameters"].items()}
+        parameters = {k: _restored(v, arrays) for k, v in header["parameters"].items()}
         classifier = kind(**parameters)
         classifier.posterior_ = posteriors.from_parts(header["posterior"], arrays)
         classifier._scaling = Scaling(*(storage.restore(p, arrays) for p in header["scaling"]))

@@ -4,7 +4,8 @@ import jax
 import numpy as np
 
 from gpclf.inference.factored import Factored
-from gpclf.inference.hyper import LOG_REACH, Theta, flat, shaped_like
+from gpclf.inference.hyper import LOG_REACH, flat, shaped_like
+from gpclf.model import Theta
 
 LEAST_LOG, MOST_LOG = -12.0, 6.0  # of the diagonal of L: exp stays a number that algebra can use
 

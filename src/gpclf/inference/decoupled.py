@@ -10,34 +10,30 @@ Given sites, S is the closed form of Z alone, Λ = I + Σ τaaᵀ, and the mean 
 products, so no matrix of Zβ and rows is squared. The features take N(M + Mβ)² once a kernel.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from gpclf.data import ArrayStream, Chunk, reduce
+from gpclf.data import Chunk, Rows
 from gpclf.gaussian import Moments, Natural, moments
-from gpclf.inference.hyper import Theta
-from gpclf.inference.natural import SMALLEST_RATE, peak
-from gpclf.inference.online import new_points
-from gpclf.inference.plan import KEPT_FLOATS, Plan
-from gpclf.inference.sites import curvature, survey, with_features
-from gpclf.inference.work import Work
+from gpclf.inference.incremental import new_points
+from gpclf.inference.natural import SMALLEST_RATE, Limits
+from gpclf.inference.passes import curvature, gradient_pass
+from gpclf.inference.rules import searched
+from gpclf.inference.stops import Stop
 from gpclf.linalg import conjugate_gradients
-from gpclf.model import Prepared, prepare
+from gpclf.model import Prepared, Theta
 
-CANDIDATES = 4000  # rows that may become points of the mean
 KNOWN = 0.001  # a row with less than this share of its variance left would add nothing but rounding
-STEPS = 30
 PASSES = 30  # over the rows of conjugate gradients, for one step
 ENOUGH_SOLVED = 0.1  # of the residual left: the step is searched along, and the next one goes on
 
 Means = Float[np.ndarray, "C K"]
-Passes = Callable[[], Iterable[Chunk]]
 
 
-class Decoupled(NamedTuple):
+class DecoupledForm(NamedTuple):
     """N((m, m_β), diag(Λ⁻¹, I)) for every function."""
 
     mean: Means
@@ -48,9 +44,9 @@ class Decoupled(NamedTuple):
         m, kl = moments(Natural(np.zeros_like(self.precision[..., 0]), self.precision))
         return Moments(self.mean, m.excess), kl + 0.5 * float(np.sum(self.mean**2))
 
-    def along(self, way: "Decoupled", rate: float) -> "Decoupled":
+    def along(self, way: "DecoupledForm", rate: float) -> "DecoupledForm":
         """A step of `rate`: straight in the mean and in the precision."""
-        return Decoupled(self.mean + rate * way.mean, self.precision + rate * way.precision)
+        return DecoupledForm(self.mean + rate * way.mean, self.precision + rate * way.precision)
 
 
 class Seen(NamedTuple):
@@ -62,29 +58,31 @@ class Seen(NamedTuple):
     target: Float[np.ndarray, "C M M"]  # Λ of a full step
 
 
-def look(prepared: Prepared, q: Decoupled, chunks: Iterable[Chunk]) -> Seen:
+def look(prepared: Prepared, q: DecoupledForm, rows: Rows) -> Seen:
     """The ELBO, its gradient by the means, and the closed form of Λ: N·M² and N·(M + Mβ)."""
     m, kl = q.moments()
     if not np.isfinite(kl):
         return Seen(np.nan, m, q.mean, q.precision)
-    seen = reduce(lambda chunk: survey(prepared, m, chunk).sums(), chunks)
-    by_S = np.asarray(seen.by_q.excess)
+    sums = rows.sum(lambda chunk: gradient_pass(prepared, m, chunk).sums())
+    by_S = np.asarray(sums.by_q.excess)
     target = np.eye(by_S.shape[-1]) - (by_S + np.swapaxes(by_S, 1, 2))
-    elbo = np.nan if seen.not_finite else float(seen.bound) - kl
-    return Seen(elbo, m, np.asarray(seen.by_q.mean) - q.mean, target)
+    elbo = np.nan if sums.not_finite else float(sums.bound) - kl
+    return Seen(elbo, m, np.asarray(sums.by_q.mean) - q.mean, target)
 
 
-def _newton(prepared: Prepared, q: Decoupled, here: Seen, some: list[Chunk]) -> Means:
+def _newton(prepared: Prepared, q: DecoupledForm, here: Seen, some: Rows) -> Means:
     """Where the means go: Newton's step with the sites' precisions for the curvature.
 
     It needs no more rows than stand for all: an approximate curvature makes another way up.
     """
     size = q.precision.shape[-1]
-    sites = [survey(prepared, here.m, chunk).sites for chunk in some]
+    sites = some.keep(lambda chunk: gradient_pass(prepared, here.m, chunk).sites)
 
     def product(way: Means) -> Means:
-        pairs = zip(some, sites, strict=True)
-        return way + reduce(lambda pair: curvature(prepared, pair[1], way, pair[0]), pairs)
+        def bent(chunk: Chunk, own) -> Means:
+            return np.asarray(curvature(prepared, own, way, chunk))
+
+        return way + some.sum(bent, sites)
 
     def condition(rest: Means) -> Means:
         """Times S in the coordinates of Z."""
@@ -96,91 +94,49 @@ def _newton(prepared: Prepared, q: Decoupled, here: Seen, some: list[Chunk]) -> 
 
 def climb_decoupled(
     prepared: Prepared,
-    q: Decoupled,
-    chunks: Passes,
-    some: list[Chunk],
-    *,
-    max_steps: int,
-    tolerance: float,
-    slack: float,
+    q: DecoupledForm,
+    rows: Rows,
+    some: Rows,
+    limits: Limits,
     on_step: Callable[[float, Moments], None] = lambda elbo, m: None,
-) -> tuple[Decoupled, float, str]:
-    """Steps on the mean and Λ; the ELBO does not fall by more than `slack`.
+) -> tuple[DecoupledForm, float, Stop]:
+    """Steps on the mean and Λ; the ELBO does not fall by more than the slack.
 
-    Along a step its slope is known: gᵀd for the means, ½ tr(δΛ S δΛ S) for Λ. With the gain it
-    makes a parabola, whose peak is the rate tried next.
+    Along a step its slope is known: gᵀd for the means, ½ tr(δΛ S δΛ S) for Λ.
     """
-    here, rate = look(prepared, q, chunks()), 1.0
-    for _ in range(max_steps):
+    here, rate = look(prepared, q, rows), 1.0
+    for _ in range(limits.steps):
         change = here.target - q.precision
-        way = Decoupled(_newton(prepared, q, here, some), change)
+        way = DecoupledForm(_newton(prepared, q, here, some), change)
         bent = change @ here.m.excess + change  # δΛ S
         rise = float(np.sum(here.by_mean * way.mean) + 0.5 * np.sum(bent * np.swapaxes(bent, 1, 2)))
         while True:
             ahead = q.along(way, rate)
-            there = look(prepared, ahead, chunks())
+            there = look(prepared, ahead, rows)
             gain = there.elbo - here.elbo
-            best = peak(rise, gain, rate)
-            if gain >= -slack:  # not where it is no number
+            verdict = searched(rise, gain, rate, limits.slack)
+            if verdict.taken:
                 break
-            rate = float(np.clip(best, rate / 8, rate / 2)) if np.isfinite(gain) else rate / 4
+            rate = verdict.rate
             if rate < SMALLEST_RATE:
-                return q, here.elbo, "no step raises the ELBO"
-        q, here, used = ahead, there, rate
+                return q, here.elbo, Stop.NO_STEP
+        q, here, used, rate = ahead, there, rate, verdict.rate
         on_step(here.elbo, here.m)
-        rate = min(1.0, float(np.clip(best, rate / 2, 2 * rate)))
-        if gain < tolerance * used:
-            return q, here.elbo, "converged"
-    return q, here.elbo, "step limit"
+        if gain < limits.tolerance * used:
+            return q, here.elbo, Stop.CONVERGED
+    return q, here.elbo, Stop.STEPS
 
 
 def with_mean_points(
-    theta: Theta, q: Natural, stream: ArrayStream, plan: Plan, rng: np.random.Generator
-) -> tuple[Theta, Decoupled]:
+    theta: Theta, q: Natural, prepared: Prepared, candidates: np.ndarray, count: int
+) -> tuple[Theta, DecoupledForm]:
     """θ with rows that Z says least about after Z, and q with means of 0 there.
 
     Each has more than 0.1 % of its variance left given those before it (`new_points`), so that the
     larger kernel matrix needs no larger jitter.
     """
-    prepared, _ = prepare(*theta, plan.jitter)
-    part = stream.sample(CANDIDATES, rng)
-    rows = np.asarray(next(part.whole(part.n_rows)).X, np.float64)
-    added = new_points(prepared, rows, plan.mean_points, KNOWN)
+    added = new_points(prepared, candidates, count, KNOWN)
     m, _ = moments(q)
     mean = np.pad(m.mean, ((0, 0), (0, len(added))))
-    return Theta(theta.model, np.concatenate([theta.Z, added])), Decoupled(
-        mean, np.asarray(q.precision)
-    )
-
-
-def run_decoupled(
-    theta: Theta,
-    q: Natural,
-    work: Work,
-    elbo: float,
-) -> tuple[Theta, Natural | Moments, float, str]:
-    """What the coupled engine found, with its ELBO, and points for the mean added to it.
-
-    Also the ELBO of all rows, and why the climb ended. Without such points q is as it was.
-    """
-    stream, plan, rng, log = work
-    wider, here = with_mean_points(theta, q, stream, plan, rng)
-    size = here.mean.shape[1]
-    if size == q.linear.shape[1]:
-        return theta, q, elbo, "mean: no row needs a point of its own"
-    theta = wider
-    prepared, _ = prepare(*theta, plan.jitter)
-    part = stream.sample(max(plan.chunk_rows, KEPT_FLOATS // size), rng)
-    some = [with_features(prepared, chunk) for chunk in part.whole(plan.chunk_rows)]
-    total = float(stream.weight.sum())
-    here, elbo, why = climb_decoupled(
-        prepared,
-        here,
-        (lambda: some) if part is stream else (lambda: stream.whole(plan.chunk_rows)),
-        some,
-        max_steps=STEPS,
-        tolerance=plan.tolerance * total,
-        slack=float(np.finfo(plan.dtype).eps) * 10 * total,
-        on_step=lambda elbo, m: log.note("mean", elbo / total, 1.0, theta, m),
-    )
-    return theta, here.moments()[0], elbo, f"mean: {why}"
+    wider = Theta(theta.model, np.concatenate([theta.Z, added]))
+    return wider, DecoupledForm(mean, np.asarray(q.precision))

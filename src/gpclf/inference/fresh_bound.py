@@ -8,7 +8,6 @@ but the row. By Jensen's inequality the bound on random nodes is on average at m
 over where the row may be (Burda, Grosse & Salakhutdinov 2016).
 """
 
-from collections.abc import Iterable
 from functools import cache, partial
 
 import jax
@@ -18,7 +17,7 @@ from jax.scipy.special import ndtri
 from jaxtyping import Array, Float, Int, UInt32
 
 from gpclf.compilation import program
-from gpclf.data import Chunk, reduce
+from gpclf.data import Chunk, Rows
 from gpclf.gaussian import Moments, divergence
 from gpclf.inputs.base import Errors
 from gpclf.model import Prepared
@@ -30,13 +29,13 @@ EDGE = 1e-12  # of the unit interval, beyond which the normal law is cut off
 SEED = 1
 
 
-def fresh_bound(prepared: Prepared, q: Moments, chunks: Iterable[Chunk]) -> float:
-    """Σ w ℓ − KL(q ‖ N(0, I)) of the rows of `chunks`."""
+def fresh_bound(prepared: Prepared, q: Moments, rows: Rows) -> float:
+    """Σ w ℓ − KL(q ‖ N(0, I)) of all rows."""
 
     def of_chunk(chunk: Chunk) -> Array:
         return _of_chunk(*rounded((prepared, q), chunk.X.dtype), chunk)
 
-    return float(reduce(of_chunk, chunks)) - divergence(q)
+    return float(rows.sum(of_chunk)) - divergence(q)
 
 
 @partial(program, options=None)
@@ -60,7 +59,7 @@ def row_values(
         log_weight = jnp.zeros_like(bounds) if nodes.log_weight is None else nodes.log_weight
         return bounds.reshape(n_rows, -1), log_weight.reshape(n_rows, -1)
 
-    parts = jax.lax.map(at, jnp.asarray(_points(inputs.places, X.shape[1])))
+    parts = jax.lax.map(at, jnp.asarray(_points(prepared.nodes(1), X.shape[1])))
     bounds, log_weight = (jnp.moveaxis(part, 0, 1).reshape(n_rows, -1) for part in parts)
     return inputs.joined_draws(bounds, log_weight)
 

@@ -21,25 +21,22 @@ from jaxtyping import Array, Float
 from scipy.special import log_ndtr
 
 from gpclf.compilation import program
-from gpclf.data import Chunk
-from gpclf.gaussian import Moments, Natural
-from gpclf.inference.hyper import Evaluation, Theta, dual_bound, improve
-from gpclf.inference.journal import ENOUGH, NOT_A_NUMBER, FitError
-from gpclf.inference.lbfgs import Memory, descend
-from gpclf.inference.power_sites import projections
-from gpclf.inference.sites import Survey, double, features_of, finite_rows, with_features
-from gpclf.inference.work import Work
+from gpclf.data import Chunk, Kept, Rows
+from gpclf.gaussian import Moments, Natural, moments
+from gpclf.inference.hyper import Evaluation, Problem, dual_objective
+from gpclf.inference.optim.lbfgs import Memory, descend
+from gpclf.inference.passes import Pass, double, features_of, finite_rows, with_features
+from gpclf.inference.power_passes import projections
+from gpclf.inference.rules import Held, Seen, Variational
 from gpclf.likelihoods import Sites
 from gpclf.linalg import inverse, plain_cholesky
-from gpclf.model import Prepared, prepare
+from gpclf.model import Prepared, Theta, prepare
 from gpclf.precision import cast
 
-ROUND = 6  # evaluations between two looks at what was gained
 INNER = 500  # evaluations of the bound for b, at most
-LARGEST = 2**27  # numbers of A: one gigabyte
 
 Numbers = Float[np.ndarray, "N"]
-Rows = Float[np.ndarray, "N M"]
+Matrix = Float[np.ndarray, "N M"]
 
 
 class Cut(NamedTuple):
@@ -71,7 +68,7 @@ class Solved(NamedTuple):
     climbed: list[float]  # the bound, whenever it rose
 
 
-def solve(A: Rows, y: Numbers, b: Numbers, unexplained: float = 0.0) -> Solved | None:
+def solve(A: Matrix, y: Numbers, b: Numbers, unexplained: float = 0.0) -> Solved | None:
     """The b with the highest bound, from a first one; None where numbers are none.
 
     `unexplained`: tr(K − Q), the variance of f at the rows that no inducing point explains.
@@ -104,113 +101,120 @@ def solve(A: Rows, y: Numbers, b: Numbers, unexplained: float = 0.0) -> Solved |
 
 
 @program
-def _held_survey(
+def _held_pass(
     prepared: Prepared, q: Moments, chunk: Chunk, sites: Sites, variance: Array, constant: Array
-) -> Survey:
+) -> Pass:
     """−½(ḡ − μ)² − ½V − ½s(1 − V) − ½d and a constant, for each row, while q(g) is held."""
     prepared, q = cast((prepared, q), chunk.X.dtype)
+    real = chunk.weight > 0
 
-    def values(features: Any, q: Moments) -> Float[Array, "N"]:
+    def values(features: Any, q: Moments) -> Float[Array, "B"]:
         mu, s, d = (part[:, 0] for part in projections(prepared, features, q))
         gap = sites.linear[:, 0] - mu
         return constant - 0.5 * (gap**2 + variance + s * (1 - variance) + d)
 
     rows, pull = jax.vjp(values, features_of(prepared, chunk), q)
-    by_features, by_q = pull(jnp.ones_like(rows))
+    by_features, by_q = pull(real.astype(rows.dtype))
     own = (prepared.model.likelihood, prepared.model.inputs)
     nothing = jax.tree.map(jnp.zeros_like, own)
-    total, strange = jnp.sum(rows, dtype=jnp.float64), jnp.sum(~finite_rows(rows))
-    return Survey(total, strange, *double((by_q, nothing, None)), by_features, sites)
+    total = jnp.sum(jnp.where(real, rows, 0.0), dtype=jnp.float64)
+    strange = jnp.sum(~finite_rows(rows))
+    return Pass(total, strange, *double((by_q, nothing, None, None)), by_features, sites)
 
 
-class MeanField:
+class Field(NamedTuple):
+    """The best q(g) under one θ, the features of all rows, and how these are in chunks."""
+
+    solved: Solved
+    A: Matrix
+    counts: list[int]  # of real rows, chunk by chunk
+
+    def kept(self, chunk_rows: int, of_rows: np.ndarray) -> Kept:
+        """What belongs to rows, chunk by chunk, with zeros for those that fill up."""
+        parts = np.split(of_rows, np.cumsum(self.counts)[:-1])
+        return Kept(np.pad(part, (0, chunk_rows - len(part))) for part in parts)
+
+
+class _HeldRule(Variational):
+    """The objective of a q(g) that is held."""
+
+    def __init__(self, variance: Kept, constant: Kept):
+        self.variance, self.constant = variance, constant
+
+    def objective(self, prepared: Prepared, q: Natural, rows: Rows, held: Kept[Sites]) -> Seen:
+        """Rows less the KL, as for any rule."""
+        m, kl = moments(q)
+        if not np.isfinite(kl):
+            return Seen(np.nan, m)
+
+        def found(chunk: Chunk, own: Sites, variance: np.ndarray, constant: np.ndarray) -> tuple:
+            one = _held_pass(prepared, m, chunk, own, variance, constant)
+            return one.sums(), one.by_features
+
+        sums, by_features = rows.sum_and_keep(found, held, self.variance, self.constant)
+        if sums.not_finite:
+            return Seen(np.nan, m)
+        return Seen(float(sums.bound) - kl, m, sums=sums, by_features=by_features)
+
+
+class MeanFieldBound:
     """The bound as a function of θ, each b the start of the next."""
 
-    def __init__(self, chunk: Chunk):
-        self.chunk = chunk
-        self.y = 2.0 * np.asarray(chunk.y) - 1
+    def __init__(self, rows: Rows, jitter: float):
+        self.rows, self.jitter = rows, jitter
+        labels = rows.keep(lambda chunk: np.asarray(chunk.y)[np.asarray(chunk.weight) > 0])
+        self.y = 2.0 * np.concatenate(labels) - 1
         self.b = np.zeros(len(self.y))
 
-    def solve(self, theta: Theta, jitter: float) -> tuple[Solved | None, Rows]:
-        """The best q(g) under θ, and the features A."""
-        prepared, _ = prepare(*theta, jitter)
-        features = with_features(prepared, self.chunk).features
-        A = np.asarray(features.A, np.float64)
-        A = A.reshape(len(self.y), -1)  # one function, with a kernel of its own or not
-        d = np.ravel(np.asarray(features.diagonal, np.float64)) - np.sum(A * A, axis=1)
-        unexplained = float(np.sum(np.maximum(d, 0.0)))
-        solved = solve(A, self.y, self.b, unexplained) if np.all(np.isfinite(A)) else None
-        if solved is not None:
-            self.b = solved.b
-        return solved, A
+    def solve(self, theta: Theta) -> Field | None:
+        """The best q(g) under θ; None where numbers are none."""
+        prepared, _ = prepare(*theta, self.jitter)
 
-    def bound(self, theta, sites, chunks, jitter, rest=None) -> Evaluation:
-        """The bound, its gradient and p(v | g = ḡ); in the place of `dual_bound`."""
-        solved, A = self.solve(theta, jitter)
+        def features(chunk: Chunk) -> tuple[np.ndarray, np.ndarray]:
+            found = with_features(prepared, chunk).features
+            real = np.asarray(chunk.weight) > 0
+            A = np.asarray(found.A, np.float64).reshape(len(real), -1)  # one function
+            return A[real], np.ravel(np.asarray(found.diagonal, np.float64))[real]
+
+        parts = self.rows.keep(features)
+        A = np.concatenate([own for own, _ in parts])
+        diagonal = np.concatenate([own for _, own in parts])
+        if not np.all(np.isfinite(A)):
+            return None
+        d = diagonal - np.sum(A * A, axis=1)
+        solved = solve(A, self.y, self.b, float(np.sum(np.maximum(d, 0.0))))
         if solved is None:
-            return Evaluation(np.nan, theta, Natural.standard(1, A.shape[1]))
-        laws = solved.laws
-        held = Sites(np.ones((len(A), 1)), laws.mean[:, None])
+            return None
+        self.b = solved.b
+        return Field(solved, A, [len(own) for own, _ in parts])
 
-        def see(prepared: Prepared, m: Moments, chunk: Chunk, sites: Sites) -> Survey:
-            return _held_survey(prepared, m, chunk, sites, laws.variance, laws.constant)
+    def __call__(self, theta: Theta) -> Evaluation:
+        """The bound, its gradient and p(v | g = ḡ)."""
+        field = self.solve(theta)
+        if field is None:
+            return Evaluation(np.nan, theta, Natural.standard(1, theta.Z.shape[-2]))
+        laws, length = field.solved.laws, self.rows.chunk_rows
+        means = field.kept(length, laws.mean)
+        ones = field.kept(length, np.ones(len(self.y)))
+        sites = Kept(Sites(o[:, None], g[:, None]) for o, g in zip(ones, means, strict=True))
+        rule = _HeldRule(field.kept(length, laws.variance), field.kept(length, laws.constant))
+        size = theta.Z.shape[-2]
+        rest = Natural(np.zeros((1, size)), np.zeros((1, size, size)))
+        return dual_objective(Problem(rule, self.rows, Held(sites, rest), self.jitter), theta)
 
-        return dual_bound(theta, [held], [self.chunk], jitter, None, see)
-
-    def posterior(self, theta: Theta, jitter: float, plug_in: bool) -> tuple[Natural, float]:
+    def posterior(self, theta: Theta, plug_in: bool) -> tuple[Natural, float] | None:
         """q(v): Σ of v given g and, unless g is plugged in at its mean, ΣAᵀVAΣ of g itself.
 
-        In natural form Λ = B(B + AᵀVA)⁻¹B with B = I + AᵀA. H15 leaves the second part out.
+        In natural form Λ = B(B + AᵀVA)⁻¹B with B = I + AᵀA. H15 leaves the second part out. Also
+        the bound; None where numbers are none.
         """
-        solved, A = self.solve(theta, jitter)
-        if solved is None:
-            raise FitError(NOT_A_NUMBER)
-        B, linear = np.eye(A.shape[1]) + A.T @ A, A.T @ solved.laws.mean
+        field = self.solve(theta)
+        if field is None:
+            return None
+        A, laws = field.A, field.solved.laws
+        B, linear = np.eye(A.shape[1]) + A.T @ A, A.T @ laws.mean
         if not plug_in:
-            more = B + (A * solved.laws.variance[:, None]).T @ A
+            more = B + (A * laws.variance[:, None]).T @ A
             linear, precision = B @ np.linalg.solve(more, linear), B @ np.linalg.solve(more, B)
             B = 0.5 * (precision + precision.T)
-        return Natural(linear[None], B[None]), solved.bound
-
-
-def run_mean_field(theta: Theta, q: Natural, work: Work) -> tuple[Theta, Natural, float, str]:
-    """θ unless the plan keeps it, q(v), the bound, and why it ended; all rows, in float64."""
-    stream, plan, _, log = work
-    if stream.n_rows * theta.Z.shape[-2] > LARGEST:
-        raise ValueError(
-            "Mean field holds all rows at once, and here they are too many: use fewer inducing "
-            'points or inference="natural".'
-        )
-    (chunk,) = cast(list(stream.whole(stream.n_rows)), jnp.float64)
-    field, memory, done, before, stopped = MeanField(chunk), Memory(), 0, -np.inf, "fixed"
-    while plan.optimizer == "lbfgs" and done < plan.evaluations:
-        evaluations = min(ROUND, plan.evaluations - done)
-        theta, better, bound = improve(
-            theta,
-            [],
-            [chunk],
-            memory,
-            evaluations=evaluations,
-            jitter=plan.jitter,
-            move_points=plan.move_points,
-            bound=field.bound,
-            on_evaluation=lambda bound, theta, q, s=done / plan.evaluations: log.note(
-                "hyper-parameters", bound / stream.n_rows, s, theta, q
-            ),
-        )
-        done, stopped = done + evaluations, "evaluation limit"
-        if better is None:
-            stopped = "the bound is not a number: kept as they were"
-            break
-        log.score(theta, better.q)
-        if log.enough:
-            stopped = ENOUGH
-            break
-        if bound - before < 0.5 * evaluations * plan.tolerance * stream.n_rows:
-            stopped = "converged"
-            break
-        before = bound
-    theta, _ = log.best(theta, q)
-    q, bound = field.posterior(theta, plan.jitter, plan.inference == "mean-field-plug-in")
-    log.note("all rows", bound / stream.n_rows, 1.0, theta, q)
-    return theta, q, bound, f"hyper-parameters: {stopped}; posterior: converged"
+        return Natural(linear[None], B[None]), field.solved.bound

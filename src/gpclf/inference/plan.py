@@ -1,4 +1,4 @@
-"""What a fit will do, decided from the size of the problem before it starts."""
+"""What a fit will do, decided from the size of the problem before it starts: plans are data."""
 
 from typing import Literal, NamedTuple
 
@@ -7,57 +7,65 @@ import numpy as np
 Optimizer = Literal["lbfgs", "adam", "adadelta"] | None
 
 FLOATS_AT_ONCE = 2**24  # of the largest array of a chunk, rows × functions × M: 64 MB in float32
-KEPT_FLOATS = 2**25  # of features, for the steps on all rows: 128 MB in float32
 CHUNK_ROWS = 2048
 LEARNING_ROWS = 8192  # that hyper-parameters see, at least
 MOST_FOR_POINTS, MOST_FOR_ROWS = 20480, 32768  # where Z has many numbers, where rows are many
 SHARE = 16  # one row of so many
-SMALL_ROWS, SMALL_NUMBERS = 5000, 2**21  # up to which the gradient engine sees all rows at once
-EVALUATIONS, BATCHES = 400, 2000  # of the gradient engine, full batch or stochastic
-MORE_POINTS = 2  # times as many for the mean alone, of the decoupled engine
+EVALUATIONS = 60  # of the dual objective
+BATCH_ROWS = 1024
 MANY_ROWS = 2**18  # from here on full-batch steps see a quarter of so many first
+
+# Hyper-parameters see few rows first: the first evaluations of the dual bound gain the most, and
+# few rows tell them the way.
+FEW_ROWS, FEW_SHARE = 2048, 8  # so many, or one of so many that the last evaluations see
+ON_FEW = 12  # evaluations
+FIRST_STEPS, FEW_STEPS = 15, 5  # on q, for the first rows; where these are few
+ROUND = 6  # evaluations between two refreshes of the sites
+MANY_FUNCTIONS = 10  # above which one round sees the fewest rows: dear, and a class has few of them
+STEPS = 3  # on q, for each refresh
+LAST_STEPS = 6  # on q, for all rows of the hyper-parameters where few had gone before
+
+
+class Sizes(NamedTuple):
+    """How large a problem is."""
+
+    n_rows: int
+    n_latent: int
+    n_inducing: int
+    n_features: int = 1
+    nodes: int = 1  # of a row
 
 
 class Plan(NamedTuple):
     """The stages of a fit, each with its size."""
 
     optimizer: Optimizer
-    evaluations: int  # of the dual bound, all rounds together
+    evaluations: int  # of the dual objective, all rounds together
     learning_rows: int  # that the last of them see
     chunk_rows: int  # of a pass over everything
     batch_rows: int  # of a stochastic step
-    drawn_classes: int | None  # for each stochastic step; None: all
-    rate: float | None  # of stochastic steps; None: one that falls with their number
-    full_batch: bool  # the last natural steps see all rows at once
+    rate: float | None  # of stochastic steps; None: the engine's own
+    full_batch: bool  # the last steps see all rows at once
     max_epochs: int  # of stochastic steps, or full-batch steps
-    tolerance: float  # nats per row below which a step or round has converged
-    jitter: float
-    move_points: bool  # Z is learned with the kernel; not for the full process, where Z is X
-    dtype: np.dtype
-    move_inputs: bool = True  # what the inputs learn goes along
-    inference: str = "natural"  # the engine
-    mean_points: int = 0  # more of them for the mean alone, of the decoupled engine
-    alpha: float = 1.0  # of power-EP
+
+
+class Round(NamedTuple):
+    """Steps on q, then evaluations of the dual objective, on so many rows."""
+
+    rows: int
+    evaluations: int
+    steps: int
+    look: Literal["all rows", "some rows"] | None = None  # before it, a few steps on these
 
 
 def make_plan(
-    n_rows: int,
-    n_latent: int,
-    n_inducing: int,
+    sizes: Sizes,
     *,
-    optimizer: str | None,
-    max_epochs: int | str,
-    batch_size: int | str,
-    tolerance: float,
-    dtype: np.dtype,
-    n_features: int = 1,
-    move_points: bool = True,
+    optimizer: str | None = "auto",
+    max_epochs: int | str = "auto",
+    batch_size: int | str = "auto",
     rate: float | str = "auto",
-    drawn_classes: int | None = None,
-    places: int = 1,
-    inference: str = "natural",
-    mean_points: int | str = "auto",
-    alpha: float = 1.0,
+    stochastic: bool = False,
 ) -> Plan:
     """The stated rules behind "auto".
 
@@ -65,50 +73,72 @@ def make_plan(
     half as many where a likelihood has an easier one; rows stand for all, by their weights. Half as
     many rows as Z has numbers, if that is more, up to 20,480, or a sixteenth of all rows, up to
     32,768: else Z and kernel fit the rows that are seen and not the others. Half of that where rows
-    have several places each. The posterior: full-batch steps on all rows, two where these are many;
-    a pass of steps on batches takes as long and forgets most rows. With classes drawn for each step
-    no part of a fit should need them all: Adam beside stochastic steps. The gradient engine:
-    L-BFGS-B on all rows, up to 5,000 of them and 2²¹ numbers of q, if no batch is asked for; else
-    Adam.
+    have several nodes each. The posterior: full-batch steps on all rows, two where these are many;
+    a pass of steps on batches takes as long and forgets most rows. Where no part of a fit should
+    need all classes (`stochastic`): Adam beside stochastic steps.
     """
-    automatic = "lbfgs" if drawn_classes is None else "adam"
-    if inference == "gradient":
-        numbers = n_latent * n_inducing * (n_inducing + 3) // 2
-        small = n_rows <= SMALL_ROWS and numbers <= SMALL_NUMBERS
-        automatic = "lbfgs" if small and batch_size == "auto" else "adam"
+    n_rows = sizes.n_rows
+    automatic = "adam" if stochastic else "lbfgs"
     chosen: Optimizer = automatic if optimizer == "auto" else optimizer  # type: ignore[assignment]
-    most = max(64, FLOATS_AT_ONCE // (n_latent * n_inducing * places))
-    most = max(64, min(2 ** int(np.log2(most)), CHUNK_ROWS // places))
-    chunk_rows = most if n_rows > 4 * most else -(-n_rows // -(-n_rows // most))
-    batch_rows = min(n_rows, most, 1024 if batch_size == "auto" else int(batch_size))
-    stochastic = batch_size != "auto" or drawn_classes is not None
-    full_batch = not stochastic and chosen not in ("adam", "adadelta")
+    batches = batch_size != "auto" or stochastic
+    full_batch = not batches and chosen not in ("adam", "adadelta")
     epochs = {"lbfgs": 2, "adam": 30, "adadelta": 30, None: 10}[chosen]
     if full_batch:
         epochs = 30 if n_rows <= MANY_ROWS else 2
-    if inference == "gradient":
-        epochs = EVALUATIONS if full_batch else max(10, -(-BATCHES * batch_rows // n_rows))
     return Plan(
         optimizer=chosen,
-        evaluations=60 if max_epochs == "auto" else int(max_epochs),
-        learning_rows=_learning_rows(n_rows, n_inducing * n_features, places),
-        chunk_rows=chunk_rows,
-        batch_rows=batch_rows,
-        drawn_classes=drawn_classes,
+        evaluations=EVALUATIONS if max_epochs == "auto" else int(max_epochs),
+        learning_rows=_learning_rows(sizes),
+        chunk_rows=_chunk_rows(sizes),
+        batch_rows=min(n_rows, BATCH_ROWS if batch_size == "auto" else int(batch_size)),
         rate=None if rate == "auto" else float(rate),
         full_batch=full_batch,
         max_epochs=epochs if max_epochs == "auto" else int(max_epochs),
-        tolerance=tolerance,
-        jitter=1e-6 if dtype == np.float32 else 1e-9,
-        move_points=move_points,
-        dtype=dtype,
-        inference=inference,
-        mean_points=MORE_POINTS * n_inducing if mean_points == "auto" else int(mean_points),
-        alpha=alpha,
     )
 
 
-def _learning_rows(n_rows: int, numbers: int, places: int) -> int:
-    for_points = min(numbers // 2, MOST_FOR_POINTS)
-    for_rows = min(n_rows // SHARE, MOST_FOR_ROWS)
-    return max(LEARNING_ROWS, for_points, for_rows) // (1 if places == 1 else 2)
+def _chunk_rows(sizes: Sizes) -> int:
+    """As many as work in memory at once, nearly equal where there are few chunks."""
+    most = max(64, FLOATS_AT_ONCE // (sizes.n_latent * sizes.n_inducing * sizes.nodes))
+    most = max(64, min(2 ** int(np.log2(most)), CHUNK_ROWS // sizes.nodes))
+    n_rows = sizes.n_rows
+    return most if n_rows > 4 * most else -(-n_rows // -(-n_rows // most))
+
+
+def _learning_rows(sizes: Sizes) -> int:
+    for_points = min(sizes.n_inducing * sizes.n_features // 2, MOST_FOR_POINTS)
+    for_rows = min(sizes.n_rows // SHARE, MOST_FOR_ROWS)
+    return max(LEARNING_ROWS, for_points, for_rows) // (1 if sizes.nodes == 1 else 2)
+
+
+def schedule(plan: Plan, n_rows: int, n_latent: int) -> list[Round]:
+    """The rounds of hyper-parameters, coarse to fine; not many more rows need no coarse ones.
+
+    Between them a look at all rows, or halfway at some of many: a good classifier early.
+    """
+    rows, left, steps = plan.learning_rows, plan.evaluations, FIRST_STEPS
+    few, rounds = max(FEW_ROWS, rows // FEW_SHARE), []
+    if 2 * few < n_rows and 2 * few <= rows:
+        on_few = min(ON_FEW if n_latent <= MANY_FUNCTIONS else ROUND, left)
+        rounds, left, steps = _some_rounds(few, on_few, FEW_STEPS), left - on_few, LAST_STEPS
+    rounds = rounds + _some_rounds(rows, left, steps)
+    return _with_a_look(rounds, plan, n_rows)
+
+
+def _some_rounds(rows: int, evaluations: int, steps: int) -> list[Round]:
+    return [
+        Round(rows, min(ROUND, evaluations - first), steps if first == 0 else STEPS)
+        for first in range(0, evaluations, ROUND)
+    ]
+
+
+def _with_a_look(rounds: list[Round], plan: Plan, n_rows: int) -> list[Round]:
+    done, many = 0, n_rows > MANY_ROWS
+    for i, here in enumerate(rounds):
+        other_rows = i > 0 and here.rows != rounds[i - 1].rows
+        due = 2 * done >= plan.evaluations if many else other_rows
+        if i > 0 and due and plan.full_batch and here.rows < n_rows:
+            look = "some rows" if many else "all rows"
+            return [*rounds[:i], here._replace(look=look), *rounds[i + 1 :]]
+        done += here.evaluations
+    return rounds

@@ -4,14 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from gpclf.data import ArrayStream
-from gpclf.inference.ascent import all_rows, look
+from gpclf.inference.ascent import look
+from gpclf.inference.context import FitContext
 from gpclf.inference.coordinates import Coordinates
 from gpclf.inference.factored import Factored, moments
-from gpclf.inference.hyper import Theta, log_prior
-from gpclf.inference.journal import ENOUGH, NOT_A_NUMBER, FitError, Journal
-from gpclf.inference.plan import Plan
-from gpclf.model import prepare
+from gpclf.inference.hyper import log_prior
+from gpclf.inference.passes import with_kept_features
+from gpclf.inference.stops import Stop
+from gpclf.model import Theta, prepare
 
 GAIN = 0.01  # an iteration gains little: it has converged at this share of the tolerance
 WORST = 1e10  # nats per row, where the bound is not a number: SciPy's search needs one
@@ -19,38 +19,29 @@ BETWEEN = 10  # iterations between two looks at validation rows
 PAIRS = 20  # changes of place and slope that are remembered
 
 
-def climb_by_lbfgs(
-    theta: Theta,
-    q: Factored,
-    stream: ArrayStream,
-    plan: Plan,
-    log: Journal,
-    *,
-    free: bool,
-    evaluations: int,
-    share: tuple[float, float] = (0.0, 1.0),
-) -> tuple[Theta, Factored, str]:
-    """The best place of a run by the ELBO, and by the prior of θ where that moves: if `free`.
+class _Climb:
+    """What SciPy's search asks for, and the best point that it has seen."""
 
-    `share`: of the work planned, done before and after. The start is the first place seen, so no
-    run ends below it.
-    """
-    from scipy.optimize import Bounds, minimize  # slow to import
+    def __init__(
+        self, theta: Theta, q: Factored, context: FitContext, free: bool, evaluations: int
+    ):
+        self.context, self.free, self.evaluations = context, free, evaluations
+        self.space = Coordinates(q, theta, free=free, move_points=context.moves.points)
+        self.total = context.rows.total_weight
+        self.prepared, _ = prepare(*theta, context.jitter)
+        self.rows = context.rows.keeping(lambda chunk: chunk, context.rows.n_columns)
+        if not free:
+            self.rows = with_kept_features(self.prepared, context.rows)
+        self.best: tuple[float, Theta, Factored] = (-np.inf, theta, q)
+        self.used = self.iterations = 0
 
-    total = float(stream.weight.sum())
-    space = Coordinates(q, theta, free=free, move_points=plan.move_points)
-    stage, used, iterations = "hyper-parameters" if free else "posterior", 0, 0
-    prepared, _ = prepare(*theta, plan.jitter)
-    chunks = all_rows(prepared, stream, plan, one_theta=not free)
-    limits: Any = space.limits()  # SciPy's types know of numbers only
-    best: tuple[float, Theta, Factored] = (-np.inf, theta, q)
-
-    def objective(numbers: np.ndarray) -> tuple[float, np.ndarray]:
-        nonlocal used, best
-        used += 1
+    def objective(self, numbers: np.ndarray) -> tuple[float, np.ndarray]:
+        """What is to be lowered, per row, and its slope."""
+        self.used += 1
+        space, free = self.space, self.free
         here, there = space.unpack(numbers)
-        ready = prepare(*there, plan.jitter)[0] if free else prepared
-        seen = look(ready, here, chunks(), at_theta=free)
+        ready = prepare(*there, self.context.jitter)[0] if free else self.prepared
+        seen = look(ready, here, self.rows, at_theta=free)
         slope = space.pack(seen.by_q, seen.by_theta)
         if not (np.isfinite(seen.elbo) and np.all(np.isfinite(slope))):
             return WORST, np.zeros_like(slope)
@@ -59,37 +50,54 @@ def climb_by_lbfgs(
             expected, by_model = log_prior(there.model)
             value += float(expected)
             slope += space.pack(space.nothing(), Theta(by_model, np.zeros_like(there.Z)))
-        done = share[0] + (share[1] - share[0]) * min(1.0, used / evaluations)
-        log.note(stage, seen.elbo / total, done, there, moments(here)[0])
-        if value > best[0]:
-            best = (value, there, here)
-        return -value / total, -slope / total
+        stage, done = "hyper-parameters" if free else "posterior", self.used / self.evaluations
+        m, _ = moments(here)
+        self.context.log.note(stage, seen.elbo / self.total, min(1.0, done), there, m)
+        if value > self.best[0]:
+            self.best = (value, there, here)
+        return -value / self.total, -slope / self.total
 
-    def after_iteration(intermediate_result: object) -> None:
-        nonlocal iterations
-        iterations += 1
-        if free and iterations % BETWEEN == 0:
-            log.score(best[1], moments(best[2])[0])
-        if log.enough:
+    def after_iteration(self, intermediate_result: object) -> None:
+        """Have the validation rows looked at now and then, and end where it is enough.
+
+        SciPy reads the name of the parameter, too.
+        """
+        self.iterations += 1
+        if self.free and self.iterations % BETWEEN == 0:
+            self.context.log.score(self.best[1], moments(self.best[2])[0])
+        if self.context.log.enough:
             raise StopIteration
 
+
+def climb_by_lbfgs(
+    theta: Theta, q: Factored, context: FitContext, *, free: bool, evaluations: int
+) -> tuple[Theta, Factored, Stop]:
+    """The best point of a run by the ELBO, and by the prior of θ where that moves: if `free`.
+
+    The start is the first point seen, so no run ends below it.
+    """
+    from scipy.optimize import Bounds, minimize  # slow to import
+
+    climb = _Climb(theta, q, context, free, evaluations)
+    limits: Any = climb.space.limits()  # SciPy's types know of numbers only
     found = minimize(
-        objective,
-        space.pack(q, theta),
+        climb.objective,
+        climb.space.pack(q, theta),
         jac=True,
         method="L-BFGS-B",
         bounds=Bounds(*limits),
-        callback=after_iteration,
+        callback=climb.after_iteration,
         options={
             "maxfun": evaluations,
             "maxiter": evaluations,
             "maxcor": PAIRS,
-            "ftol": GAIN * plan.tolerance,
+            "ftol": GAIN * context.tolerance,
             "gtol": 0.0,
         },
     )
-    if not np.isfinite(best[0]):
-        raise FitError(NOT_A_NUMBER)
-    if log.enough:
-        return best[1], best[2], ENOUGH
-    return best[1], best[2], "converged" if found.success else "evaluation limit"
+    value, theta, best = climb.best
+    if not np.isfinite(value):
+        raise context.failure(theta, moments(q)[0])
+    if context.log.enough:
+        return theta, best, Stop.ENOUGH
+    return theta, best, Stop.CONVERGED if found.success else Stop.EVALUATIONS

@@ -9,6 +9,7 @@ one bound for the row from those of its places.
 from typing import Any, NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -64,6 +65,25 @@ class Inputs(eqx.Module):
     def places(self) -> int:
         """How many places a row has."""
         return 1
+
+    @property
+    def costly(self) -> bool:
+        """Whether a pass takes so long that faster code is worth waiting for."""
+        return self.places > 1
+
+    def at_nodes(self, of_rows: Any) -> Any:
+        """What belongs to rows, once for each of their nodes."""
+        if self.places == 1:
+            return of_rows
+        return jax.tree.map(lambda leaf: jnp.repeat(leaf, self.places, axis=0), of_rows)
+
+    def shares(
+        self, bounds: Float[Array, "R"], log_weight: Float[Array, "R"] | None
+    ) -> Float[Array, "R"] | None:
+        """How a row's joined bound grows with that of each node; None where it has but one."""
+        if self.places == 1:
+            return None
+        return jax.grad(lambda each: jnp.sum(self.joined(each, log_weight)))(bounds)
 
     def coarser(self) -> "Inputs":
         """With fewer places, for a first look."""

@@ -62,15 +62,15 @@ def steepest(slope: np.ndarray) -> np.ndarray:
     return -slope * min(1.0, 1.0 / max(float(np.abs(slope).sum()), 1e-300))
 
 
-class Seen(NamedTuple):
-    """A place, and the function there."""
+class Point(NamedTuple):
+    """A point, and the function there."""
 
     x: np.ndarray
     value: float
     slope: np.ndarray
 
 
-class Reached(NamedTuple):
+class DescentResult(NamedTuple):
     """Where a descent ended."""
 
     x: np.ndarray
@@ -80,12 +80,12 @@ class Reached(NamedTuple):
 
 def _search(
     objective: Objective,
-    here: Seen,
+    here: Point,
     way: np.ndarray,
     evaluations: int,
     low: np.ndarray,
     high: np.ndarray,
-) -> tuple[Seen | None, int]:
+) -> tuple[Point | None, int]:
     """The first point along `way` that is low enough, by shorter and shorter steps; evaluations."""
     length = min(1.0, LONGEST / max(float(np.abs(way).max()), 1e-300))
     for used in range(1, evaluations + 1):
@@ -95,7 +95,7 @@ def _search(
             return None, used - 1
         value, slope = objective(there)
         if value <= here.value + SUFFICIENT * promised:
-            return Seen(there, value, slope), used
+            return Point(there, value, slope), used
         if np.isfinite(value):  # to the lowest point of a parabola
             length *= min(max(0.5 * promised / (promised + here.value - value), 0.1), 0.5)
         else:
@@ -111,14 +111,14 @@ def descend(
     evaluations: int,
     low: np.ndarray,
     high: np.ndarray,
-) -> Reached:
+) -> DescentResult:
     """From x to a lower point between `low` and `high`, by at most so many values and slopes.
 
     The objective may be infinite or not a number: a step there is shortened. A direction along
     which nothing lower is found after a few tries is the fault of the memory, which then forgets.
     Ends early where not even the slope itself leads down.
     """
-    here = Seen(x, *objective(x))
+    here = Point(x, *objective(x))
     used = 1
     while used < evaluations and np.isfinite(here.value):
         way = memory.direction(here.slope)
@@ -131,4 +131,4 @@ def descend(
             here = there
         elif not memory.forget():
             break
-    return Reached(here.x, float(here.value), used)
+    return DescentResult(here.x, float(here.value), used)

@@ -10,17 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpclf import GPClassifier
-from gpclf.data import ArrayStream
+from gpclf.data import ArrayRows
 from gpclf.gaussian import Natural, moments
-from gpclf.inference.class_draws import ClassDraws
-from gpclf.inference.hyper import Theta
-from gpclf.inference.sites import visit
+from gpclf.inference import engines
+from gpclf.inference.class_subset import ClassDraws
+from gpclf.inference.passes import step_pass
 from gpclf.inputs import Exact
 from gpclf.kernels import RBF
 from gpclf.likelihoods import LogisticSoftmax, LogisticSoftmaxAugmented
 from gpclf.likelihoods.drawn_classes import DrawnClasses, DrawnLabel
 from gpclf.likelihoods.logistic_softmax import log_rest
-from gpclf.model import Model, prepare
+from gpclf.model import Model, Theta, prepare
 from gpclf.precision import cast
 
 CLOSED = LogisticSoftmax(bound_by="augmentation")
@@ -85,22 +85,20 @@ def test_once_every_class_was_drawn_the_targets_are_those_of_all_classes(whole, 
     rng = np.random.default_rng(0)
     rows = 30
     X, y = rng.normal(size=(rows, 2)), np.arange(rows, dtype=np.int32) % C
-    stream = ArrayStream(X, y, np.ones(rows))
+    source = ArrayRows(X, y, np.ones(rows))
     model = cast(Model(RBF([1.0, 1.0], 2.0), whole, Exact(), shared=True), jnp.float64)
     theta = Theta(model, jnp.asarray(rng.normal(size=(6, 2))))
     q = Natural(rng.normal(size=(C, 6)), np.stack([2 * np.eye(6)] * C))
-    chunk = next(stream.whole(rows))
-    exact = visit(prepare(*theta, 1e-9)[0], moments(q)[0], chunk)[0].target()
+    (chunk,) = source.chunks()
+    exact = step_pass(prepare(*theta, 1e-9)[0], moments(q)[0], chunk)[0].target()
     draws = ClassDraws(whole, rows, C, K)
     prepared, _ = prepare(*draws.narrowed(theta), 1e-9)
     for _ in range(2):  # the first time each class is met the others are not yet remembered
         for drawn in ([0, 1], [2, 3], [3, 4]):
             drawn = np.array(drawn)
-            seen = draws.seen_by(chunk, drawn)
             m, _ = moments(Natural(q.linear[drawn], q.precision[drawn]))
-            statistics, sites = visit(prepared, m, seen)
+            statistics, _ = draws.step(prepared, m, chunk, drawn)
             target = draws.target(statistics.target())
-            draws.remember(sites, seen, drawn)
     np.testing.assert_allclose(target.precision, exact.precision[drawn], rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(target.linear, exact.linear[drawn], rtol=1e-4, atol=1e-4)
 
@@ -111,9 +109,12 @@ def test_a_fit_on_drawn_classes_comes_near_the_one_on_all(optimizer):
     y = np.arange(400) % 6
     angle = y * np.pi / 3
     X = np.c_[np.cos(angle), np.sin(angle)] * 3 + 0.6 * rng.normal(size=(400, 2))
-    settings = {"n_inducing": 15, "random_state": 0, "batch_size": 50, "optimizer": optimizer}
-    every = GPClassifier("logistic-softmax", **settings, max_epochs=15).fit(X, y)
-    few = GPClassifier("logistic-softmax", **settings, class_subset=2, max_epochs=45).fit(X, y)
+    fits = []
+    for drawn, epochs in ((None, 15), (2, 45)):
+        engine = engines.Natural(optimizer, batch_size=50, class_subset=drawn)
+        settings = {"n_inducing": 15, "random_state": 0, "max_epochs": epochs}
+        fits.append(GPClassifier("logistic-softmax", inference=engine, **settings).fit(X, y))
+    every, few = fits
     assert type(few.likelihood_) is LogisticSoftmax
     np.testing.assert_allclose(few.predict_proba(X), every.predict_proba(X), atol=0.2)
     assert few.score(X, y) > 0.97
@@ -121,17 +122,19 @@ def test_a_fit_on_drawn_classes_comes_near_the_one_on_all(optimizer):
 
 def test_what_cannot_draw_classes_says_so():
     X, y = np.arange(12.0).reshape(6, 2), [0, 1, 2, 0, 1, 2]
+    two, none = engines.Natural(class_subset=2), engines.Natural(class_subset=0)
     with pytest.raises(ValueError, match="class_subset needs a likelihood that is a sum"):
-        GPClassifier("softmax", class_subset=2).fit(X, y)
+        GPClassifier("softmax", inference=two).fit(X, y)
     with pytest.raises(ValueError, match="use share_kernel=True"):
-        GPClassifier("logistic-softmax", class_subset=2, share_kernel=False).fit(X, y)
-    with pytest.raises(ValueError, match="class_subset must be a whole number"):
-        GPClassifier("logistic-softmax", class_subset=0).fit(X, y)
+        GPClassifier("logistic-softmax", inference=two, share_kernel=False).fit(X, y)
+    with pytest.raises(ValueError, match="The 'class_subset' parameter of Natural must be"):
+        GPClassifier("logistic-softmax", inference=none).fit(X, y)
 
 
 @pytest.mark.parametrize("kind", ["latent", "amortised", "augment"])
 def test_rows_of_several_nodes_cannot_draw_classes_and_say_so(kind):
     X, y = np.random.default_rng(0).normal(size=(30, 2)), np.arange(30) % 4
-    clf = GPClassifier("logistic-softmax", class_subset=2, input_noise=kind, n_inducing=5)
+    engine = engines.Natural(class_subset=2)
+    clf = GPClassifier("logistic-softmax", inference=engine, input_noise=kind, n_inducing=5)
     with pytest.raises(ValueError, match="class_subset needs rows of one node"):
         clf.fit(X, y, X_std=0.1)

@@ -1,6 +1,6 @@
 """What one chunk gives to inference: the sum of its sites, seen in the space of the M features.
 
-Each function here is one compiled pass over one chunk; `data.reduce` adds the results up. Rows are
+Each function here is one compiled pass over one chunk; `Rows.sum` adds the results up. Rows are
 handled in the chunk's own precision, and sums leave as float64. NumPy rounds what goes in and
 widens what comes out: XLA would take a hundredth of a second to compile each of these.
 """
@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from gpclf.compilation import program, program_of_two
-from gpclf.data import Chunk
+from gpclf.data import Chunk, Rows
 from gpclf.gaussian import Moments, Natural
 from gpclf.inputs import Features, Inputs, Nodes
 from gpclf.likelihoods.base import RowBound, Sites
@@ -29,7 +29,7 @@ def _nodes(inputs: Inputs, chunk: Chunk) -> Nodes:
 
 
 def _new_features(prepared: Prepared, chunk: Chunk) -> Features:
-    """Of every place of every row."""
+    """Of every node of every row."""
     prepared = cast(prepared, chunk.X.dtype)
     return prepared.features(_nodes(prepared.model.inputs, chunk).X)
 
@@ -42,35 +42,31 @@ def features_of(prepared: Prepared, chunk: Chunk) -> Features:
 _kept = program_of_two(_new_features)
 
 
-def _long(prepared: Prepared) -> bool:
-    """Whether a pass takes so long that faster code is worth waiting for."""
-    return prepared.model.inputs.places > 1
-
-
-def _at_places(prepared: Prepared, of_rows: Any) -> Any:
-    """What belongs to rows, once for each of their places."""
-    places = prepared.model.inputs.places
-    if places == 1:
-        return of_rows
-    return jax.tree.map(lambda leaf: jnp.repeat(leaf, places, axis=0), of_rows)
-
-
 def weights_of(prepared: Prepared, chunk: Chunk) -> Float[Array, "R"]:
-    """s·w of every place; the shares of a row's places are in their sites."""
-    return _at_places(prepared, chunk.scale * chunk.weight)
+    """s·w of every node; the shares of a row's nodes are in their sites."""
+    return prepared.model.inputs.at_nodes(chunk.scale * chunk.weight)
 
 
-def finite_rows(values: Array, *of_places: Any) -> Bool[Array, "B"]:
-    """Whether all numbers of a row are: its bound, and what belongs to its places."""
+def finite_rows(values: Array, *of_nodes: Any) -> Bool[Array, "B"]:
+    """Whether all numbers of a row are: its bound, and what belongs to its nodes."""
     nothing = 0 * values  # not a number where a value is none: one sum to look at
-    for part in of_places:
+    for part in of_nodes:
         nothing = nothing + jnp.sum(0 * part.reshape(len(values), -1), axis=1)
     return nothing == 0
 
 
 def with_features(prepared: Prepared, chunk: Chunk) -> Chunk:
     """The chunk and its features: for several passes over it under one kernel."""
-    return replace(chunk, features=_kept(_long(prepared), rounded(prepared, chunk.X.dtype), chunk))
+    return replace(
+        chunk, features=_kept(prepared.model.inputs.costly, rounded(prepared, chunk.X.dtype), chunk)
+    )
+
+
+def with_kept_features(prepared: Prepared, rows: Rows) -> Rows:
+    """Rows with their features under one kernel, where there is room for them."""
+    own = 1 if prepared.model.shared else len(prepared.Z)
+    floats = own * prepared.Z.shape[-2] * prepared.nodes(1)
+    return rows.keeping(lambda chunk: with_features(prepared, chunk), floats)
 
 
 def blank_features(prepared: Prepared, chunk: Chunk) -> Features:
@@ -122,40 +118,42 @@ def widened(tree: T) -> T:
     return rounded(tree, np.dtype(np.float64))
 
 
-def visit(prepared: Prepared, q: Moments, chunk: Chunk) -> tuple[Statistics, Sites]:
-    """The bound and the fresh sites of a chunk under q: summed, and place by place."""
-    if prepared.model.inputs.bends:
-        seen = survey(prepared, q, chunk)
-        return seen.statistics(q), seen.sites
-    statistics, sites = _visit(_long(prepared), *rounded((prepared, q), chunk.X.dtype), chunk)
+def step_pass(prepared: Prepared, q: Moments, chunk: Chunk) -> tuple[Statistics, Sites]:
+    """The bound and the fresh sites of a chunk under q: summed, and node by node."""
+    if not prepared.sites_say_all:
+        found = gradient_pass(prepared, q, chunk)
+        return found.statistics(q), found.sites
+    fast = prepared.model.inputs.costly
+    statistics, sites = _step_pass(fast, *rounded((prepared, q), chunk.X.dtype), chunk)
     return widened(statistics), sites
 
 
 @program_of_two
-def _visit(prepared: Prepared, q: Moments, chunk: Chunk) -> tuple[Statistics, Sites]:
+def _step_pass(prepared: Prepared, q: Moments, chunk: Chunk) -> tuple[Statistics, Sites]:
     features = features_of(prepared, chunk)
     mu, nu = prepared.marginals(features, q)
-    y, inputs = _at_places(prepared, chunk.y), prepared.model.inputs
-    sites = prepared.sites(y, mu, nu)
-    each = prepared.bounds(y, mu, nu)
+    inputs = prepared.model.inputs
+    y = inputs.at_nodes(chunk.y)
+    sites, each = prepared.sites(y, mu, nu), prepared.bounds(y, mu, nu)
     log_weight = _nodes(inputs, chunk).log_weight
-    bounds = inputs.joined(each, log_weight)
-    if inputs.places > 1:
-        share = jax.grad(lambda each: jnp.sum(inputs.joined(each, log_weight)))(each)[:, None]
-        sites = Sites(*(share * part for part in sites))
+    bounds, shares = inputs.joined(each, log_weight), inputs.shares(each, log_weight)
+    if shares is not None:
+        sites = Sites(*(shares[:, None] * part for part in sites))
     finite = finite_rows(bounds, *sites)
     linear, precision = summed_sites(features.A, sites, weights_of(prepared, chunk))
     bound = jnp.sum(chunk.scale * chunk.weight * bounds, dtype=jnp.float64)
     return Statistics(bound, linear, precision, jnp.sum(~finite)), sites
 
 
-def held(prepared: Prepared, sites: Sites, chunk: Chunk) -> Natural:
+def held_sum(prepared: Prepared, sites: Sites, chunk: Chunk) -> Natural:
     """The natural parameters of sites that are held while the features change."""
-    return widened(_held(_long(prepared), rounded(prepared, chunk.X.dtype), sites, chunk))
+    return widened(
+        _held_sum(prepared.model.inputs.costly, rounded(prepared, chunk.X.dtype), sites, chunk)
+    )
 
 
 @program_of_two
-def _held(prepared: Prepared, sites: Sites, chunk: Chunk) -> Natural:
+def _held_sum(prepared: Prepared, sites: Sites, chunk: Chunk) -> Natural:
     A = features_of(prepared, chunk).A
     return Natural(*summed_sites(A, sites, weights_of(prepared, chunk)))
 
@@ -186,49 +184,46 @@ def definite(prepared: Prepared, q: Moments, sites: Sites, chunk: Chunk) -> Site
     return Sites(sites.precision - negative, sites.linear - negative * mu)
 
 
-class Survey(NamedTuple):
-    """Everything one look at a chunk can tell: s Σ wℓ, its gradients, and the rows' own sites."""
+class Pass(NamedTuple):
+    """Everything one pass over a chunk can tell: s Σ wℓ, its gradients, and the rows' own sites."""
 
     bound: Float[Array | np.ndarray, ""]
     not_finite: Int[Array | np.ndarray, ""]
     by_q: Moments
     by_own: tuple[RowBound, Inputs]  # by parameters of their own, but for what features tell
     by_prepared: Prepared | None  # what else there is, but for what features tell
-    by_features: Features  # place by place, for `gradient`
-    sites: Sites  # place by place
+    beyond: Float[Array | np.ndarray, "C M"] | None  # of ∂/∂m, what no site of a row has
+    by_features: Features  # node by node, for `theta_pass`
+    sites: Sites  # node by node
 
     def statistics(self, q: Moments) -> Statistics:
-        """The same sums as `visit`, read off the gradient by q: −2 ∂/∂S, and ∂/∂m − 2 ∂/∂S m."""
+        """The same sums as `step_pass`, read off the gradient by q: −2 ∂/∂S, ∂/∂m − 2 ∂/∂S m."""
         by_S = np.asarray(self.by_q.excess)
         precision = -(by_S + np.swapaxes(by_S, -1, -2))
         linear = np.asarray(self.by_q.mean) + np.einsum("cij,cj->ci", precision, q.mean)
         return Statistics(self.bound, linear, precision, self.not_finite)
 
-    def sums(self) -> "Survey":
+    def sums(self) -> "Pass":
         """Without what belongs to single rows."""
         return self._replace(by_features=None, sites=None)
 
 
-def survey(prepared: Prepared, q: Moments, chunk: Chunk) -> Survey:
+def gradient_pass(prepared: Prepared, q: Moments, chunk: Chunk) -> Pass:
     """The bound of a chunk, its gradients, and the sites that they are."""
-    seen = _survey(_long(prepared), *rounded((prepared, q), chunk.X.dtype), chunk)
-    return Survey(*widened(seen[:-2]), *seen[-2:])
+    fast = prepared.model.inputs.costly
+    found = _gradient_pass(fast, *rounded((prepared, q), chunk.X.dtype), chunk)
+    return Pass(*widened(found[:-2]), *found[-2:])
 
 
 @program_of_two
-def _survey(prepared: Prepared, q: Moments, chunk: Chunk) -> Survey:
+def _gradient_pass(prepared: Prepared, q: Moments, chunk: Chunk) -> Pass:
     weight, inputs = chunk.scale * chunk.weight, prepared.model.inputs
-    y = _at_places(prepared, chunk.y)
+    y = inputs.at_nodes(chunk.y)
     features = features_of(prepared, chunk)
     (mu, nu), pull = jax.vjp(prepared.marginals, features, q)
-
-    def extra(prepared: Prepared, features: Features, q: Moments) -> Array:
-        return prepared.extra(features, q, chunk.X, chunk.std)
-
-    pull_extra = None
-    if inputs.bends:
-        more, pull_extra = jax.vjp(extra, prepared, features, q)
-        nu = nu + more
+    spread = prepared.spread(features, q, chunk.X, chunk.std)
+    if spread is not None:
+        nu = nu + spread[0]
 
     def bounds(own: tuple[RowBound, Inputs], mu: Array, nu: Array) -> Array:
         likelihood, inputs = own
@@ -240,37 +235,45 @@ def _survey(prepared: Prepared, q: Moments, chunk: Chunk) -> Survey:
     by_own, _, _ = pull_bounds(weight)
     weights = weights_of(prepared, chunk)[:, None]
     by_features, by_q = pull((weights * by_mu, weights * by_nu))
-    by_prepared = None
-    if pull_extra is not None:
-        by_prepared, *more = pull_extra(weights * by_nu)
+    by_prepared = beyond = None
+    if spread is not None:
+        by_prepared, *more = spread[1](weights * by_nu)
         by_features, by_q = jax.tree.map(jnp.add, (by_features, by_q), tuple(more))
+        beyond = more[1].mean
     tau = -2 * by_nu
-    finite = finite_rows(values, by_mu, by_nu)
-    return Survey(
+    return Pass(
         jnp.sum(weight * values, dtype=jnp.float64),
-        jnp.sum(~finite),
+        jnp.sum(~finite_rows(values, by_mu, by_nu)),
         by_q,
         by_own,
         by_prepared,
+        beyond,
         by_features,
         Sites(tau, by_mu + tau * mu),
     )
 
 
-def gradient(
+def finite_in_chunk(prepared: Prepared, q: Moments, chunk: Chunk) -> Bool[np.ndarray, "B"]:
+    """Whether the sites of each row are numbers: to find the first that is not."""
+    found = gradient_pass(prepared, q, chunk)
+    each = [np.asarray(part).reshape(len(chunk.weight), -1) for part in found.sites]
+    return np.all([np.all(np.isfinite(part), axis=1) for part in each], axis=0)
+
+
+def theta_pass(
     prepared: Prepared, by_features: Features, by_held: Natural | None, sites: Sites, chunk: Chunk
 ) -> Prepared:
-    """The gradient by what is prepared, from the one by the features and the one by `held(…)`.
+    """The gradient by what is prepared, from the one by the features and the one by `held_sum(…)`.
 
     None in its place: q itself is held, and nothing reaches θ through it.
     """
     dtype = chunk.X.dtype
     rest = (by_features, rounded(by_held, dtype), sites, chunk)
-    return widened(_gradient(_long(prepared), rounded(prepared, dtype), *rest))
+    return widened(_theta_pass(prepared.model.inputs.costly, rounded(prepared, dtype), *rest))
 
 
 @program_of_two
-def _gradient(
+def _theta_pass(
     prepared: Prepared, by_features: Features, by_held: Natural | None, sites: Sites, chunk: Chunk
 ) -> Prepared:
     features, pull = jax.vjp(lambda prepared: _new_features(prepared, chunk), prepared)

@@ -9,13 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from gpclf.data import Chunk, reduce
+from gpclf.data import Rows
 from gpclf.gaussian import Natural, moments
-from gpclf.inference.hyper import Theta
-from gpclf.inference.natural import stochastic_step
-from gpclf.inference.sites import visit, with_features
-from gpclf.likelihoods import Sites
-from gpclf.model import Prepared, prepare
+from gpclf.inference.natural import any_negative, stochastic_step
+from gpclf.inference.passes import step_pass, with_kept_features
+from gpclf.model import Prepared, Theta, prepare
 
 STEPS = 20
 SMALLEST_RATE = 2.0**-6
@@ -40,37 +38,29 @@ def divergence(q: Natural, before: Natural) -> float:
 
 
 def absorb(
-    prepared: Prepared, before: Natural, chunks: list[Chunk], tolerance: float
+    prepared: Prepared, before: Natural, rows: Rows, tolerance: float
 ) -> tuple[Natural, float]:
-    """`before` and the rows of the chunks as one Gaussian; the bound of log p(rows | before)."""
-    chunks = [with_features(prepared, chunk) for chunk in chunks]
+    """`before` and the rows as one Gaussian; the bound of log p(rows | before)."""
+    rows = with_kept_features(prepared, rows)
 
-    def look(q: Natural) -> tuple[float, Natural, Sites]:
+    def look(q: Natural) -> tuple[float, Natural, bool]:
         m, _ = moments(q)
-        sites: list[Sites] = []
-
-        def sums(chunk: Chunk):
-            statistics, own = visit(prepared, m, chunk)
-            sites.append(own)
-            return statistics
-
-        seen = reduce(sums, chunks)
-        target = Natural(before.linear + seen.linear, before.precision + seen.precision)
-        joined = Sites(*(np.concatenate(part) for part in zip(*sites, strict=True)))
-        return float(seen.bound) - divergence(q, before), target, joined
+        sums, sites = rows.sum_and_keep(lambda chunk: step_pass(prepared, m, chunk))
+        target = Natural(before.linear + sums.linear, before.precision + sums.precision)
+        return float(sums.bound) - divergence(q, before), target, any_negative(*sites)
 
     q, rate = before, 1.0
-    bound, target, sites = look(q)
+    bound, target, negative = look(q)
     for _ in range(STEPS):
-        ahead = stochastic_step(q, target, rate, sites)
-        there, next_target, next_sites = look(ahead)
+        ahead = stochastic_step(q, target, rate, negative)
+        there, next_target, next_negative = look(ahead)
         if not there >= bound:  # also where it is not a number
             rate /= 2
             if rate < SMALLEST_RATE:
                 break
             continue
         gain, q = there - bound, ahead
-        bound, target, sites = there, next_target, next_sites
+        bound, target, negative = there, next_target, next_negative
         if gain < tolerance:
             break
     return q, bound

@@ -14,12 +14,12 @@ from jaxtyping import Array, Float
 
 from gpclf.compilation import program
 from gpclf.data import Chunk
-from gpclf.gaussian import Natural
-from gpclf.inference.hyper import Theta
+from gpclf.gaussian import Moments, Natural
+from gpclf.inference.passes import Pass, Statistics, gradient_pass, step_pass
 from gpclf.likelihoods.base import RowBound, Sites
 from gpclf.likelihoods.drawn_classes import DrawnClasses, DrawnLabel
 from gpclf.likelihoods.logistic_softmax import LogisticSoftmaxFamily
-from gpclf.model import Model
+from gpclf.model import Model, Prepared, Theta
 
 SMALLEST = 1e-6  # of 1 − p_c as remembered: the memory steers, it need not resolve
 
@@ -48,12 +48,15 @@ class AllClasses:
         """All of them."""
         return slice(None)
 
-    def seen_by(self, chunk: Chunk, drawn: Any) -> Chunk:
-        """The chunk itself."""
-        return chunk
+    def step(
+        self, prepared: Prepared, m: Moments, chunk: Chunk, drawn: Any
+    ) -> tuple[Statistics, Sites]:
+        """A pass over the chunk itself."""
+        return step_pass(prepared, m, chunk)
 
-    def remember(self, sites: Sites, chunk: Chunk, drawn: Any) -> None:
-        """Nothing."""
+    def gradient(self, prepared: Prepared, m: Moments, chunk: Chunk, drawn: Any) -> Pass:
+        """Likewise, with gradients."""
+        return gradient_pass(prepared, m, chunk)
 
     def target(self, target: Natural) -> Natural:
         """The target itself."""
@@ -68,6 +71,29 @@ class ClassDraws:
         self.rest = np.full((n_rows, n_classes), 0.5, np.float32)  # 1 − p_c where f_c is 0
         self.total = self.rest.sum(axis=1)
         self.factor = n_classes / count
+
+    @classmethod
+    def of(cls, theta: Theta, n_rows: int, q: Natural, count: int) -> "ClassDraws":
+        """For a model of all classes, of which so many are drawn."""
+        whole = theta.model.likelihood
+        assert isinstance(whole, LogisticSoftmaxFamily)
+        return cls(whole, n_rows, len(q.linear), count)
+
+    def step(
+        self, prepared: Prepared, m: Moments, chunk: Chunk, drawn: Any
+    ) -> tuple[Statistics, Sites]:
+        """A pass over the chunk as the drawn classes see it, which is remembered."""
+        seen = self.seen_by(chunk, drawn)
+        statistics, sites = step_pass(prepared, m, seen)
+        self.remember(sites, seen, drawn)
+        return statistics, sites
+
+    def gradient(self, prepared: Prepared, m: Moments, chunk: Chunk, drawn: Any) -> Pass:
+        """Likewise, with gradients."""
+        seen = self.seen_by(chunk, drawn)
+        found = gradient_pass(prepared, m, seen)
+        self.remember(found.sites, seen, drawn)
+        return found
 
     def narrowed(self, theta: Theta) -> Theta:
         """θ with the likelihood of drawn classes."""

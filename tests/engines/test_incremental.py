@@ -7,11 +7,13 @@ import pytest
 from sklearn.datasets import make_moons
 
 from gpclf import GPClassifier
+from gpclf.data import ArrayRows
 from gpclf.gaussian import Natural, moments
-from gpclf.inference.natural import climb
-from gpclf.inference.online import absorb, divergence, grown, new_points
+from gpclf.inference.incremental import absorb, divergence, grown, new_points
+from gpclf.inference.natural import Limits, Start, settle
+from gpclf.inference.rules import Variational
 from gpclf.model import prepare
-from problems import POINTS, ROWS, problem
+from problems import POINTS, problem
 
 TOLERANCE = 1e-9
 
@@ -39,42 +41,39 @@ def test_the_divergence_is_zero_at_itself_positive_elsewhere_and_known_from_the_
 
 @pytest.mark.parametrize("name", ["Logit", "LogitPG", "Softmax", "LogisticSoftmax", "Step"])
 def test_one_piece_after_the_prior_is_a_fit(name):
-    theta, stream, n_latent = problem(name)
+    theta, source, n_latent = problem(name)
     prepared, _ = prepare(*theta, 1e-9)
     prior = Natural.standard(n_latent, POINTS)
-    q, bound = absorb(prepared, prior, list(stream.whole(ROWS)), TOLERANCE)
-    chunks = list(stream.whole(ROWS))
-    full = climb(
-        prepared, q, lambda: chunks, max_steps=200, tolerance=1e-9, slack=1e-10
-    )  # fmt: skip
+    q, bound = absorb(prepared, prior, source, TOLERANCE)
+    end = settle(Variational(), prepared, Start(q), source, Limits(200, 1e-9, 1e-10))
     assert np.isfinite(bound)
-    assert bound <= full.elbo + 1e-6 * abs(full.elbo)
-    assert bound > full.elbo - 0.02 * abs(full.elbo)
+    assert bound <= end.objective + 1e-6 * abs(end.objective)
+    assert bound > end.objective - 0.02 * abs(end.objective)
 
 
 def test_pieces_one_after_the_other_come_near_all_rows_at_once():
-    theta, stream, n_latent = problem("Logit", rows=200)
+    theta, source, n_latent = problem("Logit", rows=200)
     prepared, _ = prepare(*theta, 1e-9)
     prior = Natural.standard(n_latent, POINTS)
-    chunks = list(stream.whole(50))
     q, total = prior, 0.0
-    for chunk in chunks:
-        q, bound = absorb(prepared, q, [chunk], TOLERANCE)
+    for rows in np.split(np.arange(200), 4):
+        piece = ArrayRows(source.X[rows], source.y[rows], source.weight[rows])
+        q, bound = absorb(prepared, q, piece, TOLERANCE)
         total += bound
-    whole, together = absorb(prepared, prior, chunks, TOLERANCE)
+    whole, together = absorb(prepared, prior, source.in_chunks(50), TOLERANCE)
     assert total <= together + 0.01 * abs(together)
     assert divergence(q, whole) < 0.05 * divergence(prior, whole)
 
 
 def test_points_that_are_added_leave_what_is_known_as_it_was():
     """The marginals at any row, and the divergence from the prior, stay the same."""
-    theta, stream, n_latent = problem("Softmax")
+    theta, source, n_latent = problem("Softmax")
     prepared, _ = prepare(*theta, 1e-9)
     prior = Natural.standard(n_latent, POINTS)
-    q, _ = absorb(prepared, prior, list(stream.whole(ROWS)), TOLERANCE)
-    same = grown(theta, q, stream.X, POINTS + 1, 1e-9)
+    q, _ = absorb(prepared, prior, source, TOLERANCE)
+    same = grown(theta, q, source.X, POINTS + 1, 1e-9)
     assert same[0].Z.shape == theta.Z.shape  # too few to be worth it
-    more, longer = grown(theta, q, stream.X, 2 * POINTS, 1e-9)
+    more, longer = grown(theta, q, source.X, 2 * POINTS, 1e-9)
     assert more.Z.shape == (2 * POINTS, 3)
     after, _ = prepare(*more, 1e-9)
     rows = jnp.asarray(np.random.default_rng(1).normal(size=(30, 3)))
@@ -88,9 +87,9 @@ def test_points_that_are_added_leave_what_is_known_as_it_was():
 
 
 def test_new_points_are_the_rows_least_known():
-    theta, stream, _ = problem("Logit")
+    theta, source, _ = problem("Logit")
     prepared, _ = prepare(*theta, 1e-9)
-    far = np.r_[stream.X, [[50.0, 0, 0], [0, 50.0, 0], [0, 50.1, 0]]]
+    far = np.r_[source.X, [[50.0, 0, 0], [0, 50.0, 0], [0, 50.1, 0]]]
     chosen = new_points(prepared, far, 2)
     assert np.any(np.all(chosen == far[-3], axis=1))
     assert np.sum(chosen[:, 1] > 40) == 1  # the second of two neighbours is known by the first

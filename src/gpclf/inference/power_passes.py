@@ -24,8 +24,8 @@ from jaxtyping import Array, Bool, Float, Int
 from gpclf.compilation import program
 from gpclf.data import Chunk
 from gpclf.gaussian import Moments, Natural
-from gpclf.inference.sites import (
-    Survey,
+from gpclf.inference.passes import (
+    Pass,
     double,
     features_of,
     finite_rows,
@@ -123,7 +123,7 @@ def projections(
 
 
 class Swept(NamedTuple):
-    """One look at a chunk: Σ w·energy, the sums of its fresh sites, and each of them."""
+    """One pass over a chunk: Σ w·energy, the sums of its fresh sites, and each of them."""
 
     bound: Float[Array | np.ndarray, ""]
     linear: Float[Array | np.ndarray, "C M"]
@@ -150,7 +150,7 @@ def fresh_site(
 
 
 @program
-def sweep_chunk(
+def cavity_pass(
     prepared: Prepared, q: Moments, chunk: Chunk, sites: Sites, fraction: Fraction
 ) -> Swept:
     """The energy of a chunk under q and its own sites, and the fresh sites of its cavities.
@@ -185,9 +185,9 @@ def _swept(prepared, features, chunk, values, fresh, found) -> Swept:
 
 
 @program
-def power_survey(
+def energy_pass(
     prepared: Prepared, q: Moments, chunk: Chunk, sites: Sites, fraction: Fraction
-) -> tuple[Survey, Int[Array, ""]]:
+) -> tuple[Pass, Int[Array, ""]]:
     """The energy of a chunk with its gradients while the sites are held; improper cavities."""
     prepared, q, sites = cast((prepared, q, sites), chunk.X.dtype)
     alphas = fraction.of_rows(chunk.weight)
@@ -209,11 +209,47 @@ def power_survey(
     weight = weights_of(prepared, chunk)
     by_likelihood, by_features, by_q = pull(weight)
     no_inputs = jax.tree.map(jnp.zeros_like, prepared.model.inputs)
-    seen = Survey(
+    found = Pass(
         jnp.sum(weight * values, dtype=jnp.float64),
         jnp.sum(~finite_rows(values)),
-        *double((by_q, (by_likelihood, no_inputs), None)),
+        *double((by_q, (by_likelihood, no_inputs), None, None)),
         by_features,
         sites,
     )
-    return seen, jnp.sum((chunk.weight > 0) & ~proper)
+    return found, jnp.sum((chunk.weight > 0) & ~proper)
+
+
+@program
+def tied_pass(
+    prepared: Prepared, cavity: Moments, chunk: Chunk, fraction: Fraction
+) -> tuple[Pass, Int[Array, ""]]:
+    """1/α Σ w log Z under one cavity, its gradients, the rows' sites, and how many have none."""
+    prepared, cavity = cast((prepared, cavity), chunk.X.dtype)
+    alpha, likelihood = fraction.alpha, prepared.model.likelihood
+    assert isinstance(likelihood, Likelihood)
+
+    def evidences(likelihood, features, cavity):
+        mu, s, d = projections(prepared, features, cavity)
+        values = jax.vmap(likelihood.log_evidence, (0, 0, 0, None))(chunk.y, mu, s + d, alpha)
+        return values / alpha, (mu, s, d)
+
+    start = (likelihood, features_of(prepared, chunk), cavity)
+    values, pull, (mu, s, d) = jax.vjp(evidences, *start, has_aux=True)
+    weight = weights_of(prepared, chunk)
+    by_likelihood, by_features, by_cavity = pull(weight)
+
+    def site(y, mu, s, d):
+        none = Sites(jnp.zeros_like(mu), jnp.zeros_like(mu))
+        whole = whole_cavity(mu, s)
+        return fresh_site(likelihood, y, whole, d, none, alpha)[1:]
+
+    sites, found = jax.vmap(site)(chunk.y, mu, s, d)
+    own = (by_likelihood, jax.tree.map(jnp.zeros_like, prepared.model.inputs))
+    sums = Pass(
+        jnp.sum(weight * values, dtype=jnp.float64),
+        jnp.sum(~finite_rows(values, *sites)),
+        *double((by_cavity, own, None, None)),
+        by_features,
+        sites,
+    )
+    return sums, jnp.sum((chunk.weight > 0) & ~found)

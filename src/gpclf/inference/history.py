@@ -1,4 +1,4 @@
-"""The history of a fit, its clock, whether it should end early, and how it fails."""
+"""The history of a fit, its clock, and whether it should end early."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -9,21 +9,10 @@ import jax
 import numpy as np
 
 from gpclf.gaussian import Moments, Natural
-from gpclf.inference.hyper import Theta
-
-NOT_A_NUMBER = (
-    "The ELBO is not a number from the first step on; try fewer inducing points, a larger "
-    'lengthscale, or precision="double".'
-)
-
+from gpclf.model import Theta
 
 Gaussian = TypeVar("Gaussian", Natural, Moments)
 PATIENCE = 3  # scores without a better one
-ENOUGH = "enough, by a callback or on the validation rows"
-
-
-class FitError(ArithmeticError):
-    """Numbers that are not numbers, where no smaller step or larger jitter helped."""
 
 
 class Progress(NamedTuple):
@@ -41,7 +30,7 @@ Report = Callable[[Progress], bool | None]  # True: that is enough
 Judge = Callable[[Progress], float]  # the lower the better
 
 
-class Journal:
+class History:
     """Keeps the clock and the history, and tells the caller.
 
     A `judge` scores what has been learnt so far; after a few scores without a better one it is
@@ -59,7 +48,9 @@ class Journal:
         self._best: tuple[Theta, Any] | None = None
         self._lowest, self._in_vain = np.inf, 0
 
-    def note(self, stage: str, elbo: float, share: float, theta: Theta, q: Gaussian) -> None:
+    def note(
+        self, stage: str, elbo: float, share: float, theta: Theta, q: Natural | Moments
+    ) -> None:
         now = time.perf_counter()
         stage, share = self._named + stage, self._done + self._span * share
         line = Progress(stage, now - self.began - self.away, elbo, share, theta, q)
@@ -68,18 +59,22 @@ class Journal:
         self.away += time.perf_counter() - now
 
     @contextmanager
-    def preface(self, name: str, share: float) -> Iterator[None]:
-        """A scope whose lines have another name before theirs, for so much of the work.
+    def scope(
+        self, low: float, high: float, *, named: str = "", judged: bool = True
+    ) -> Iterator[None]:
+        """A part of the work, from share to share; its lines have another name before theirs.
 
-        They are of another likelihood, so the judge does not look.
+        Lines of another likelihood are not `judged`.
         """
-        judge, self.judge = self.judge, None
-        self._named, self._span = f"{name}: ", share
+        before = self.judge, self._named, self._done, self._span
+        self.judge = self.judge if judged else None
+        self._named = before[1] + named
+        self._done = before[2] + before[3] * low
+        self._span = before[3] * (high - low)
         yield
-        self.judge, self._named = judge, ""
-        self._done, self._span = share, 1.0 - share
+        self.judge, self._named, self._done, self._span = before
 
-    def score(self, theta: Theta, q: Gaussian) -> None:
+    def score(self, theta: Theta, q: Natural | Moments) -> None:
         """Have the judge look, if there is one; its time counts."""
         if self.judge is None:
             return
@@ -98,7 +93,8 @@ class Journal:
         self._best, self._lowest, self._in_vain = None, np.inf, 0
         return found
 
-    def history(self) -> dict[str, np.ndarray]:
+    def arrays(self) -> dict[str, np.ndarray]:
+        """One entry a line."""
         return {
             name: np.array([getattr(line, name) for line in self.lines])
             for name in ("stage", "seconds", "elbo")

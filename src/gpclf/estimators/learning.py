@@ -1,0 +1,247 @@
+"""From a table and parameters to a posterior: what `fit` does once all is checked."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from sklearn.utils import check_random_state
+
+from gpclf import inducing
+from gpclf.compilation import compiled_once
+from gpclf.data import ArrayRows, Columns, Scaling, blocks
+from gpclf.estimators.callbacks import Snapshot, callbacks_of, held_out, judging
+from gpclf.estimators.noise import (
+    RESAMPLE,
+    errors_for,
+    inputs_for,
+    mask_of,
+    rows_of,
+    typical,
+)
+from gpclf.estimators.points import how_many, points_given
+from gpclf.estimators.progress import shown
+from gpclf.estimators.validation import check_full, is_auto
+from gpclf.gaussian import Natural
+from gpclf.inference import Engine, Plan, Progress, Result, Settings, Sizes, Watch, engine_from, fit
+from gpclf.inference.engines import Asked
+from gpclf.inference.fresh_bound import fresh_bound
+from gpclf.inference.incremental import absorb, grown
+from gpclf.inference.plan import CHUNK_ROWS
+from gpclf.inputs import Exact, Inputs
+from gpclf.kernels import kernel_from
+from gpclf.likelihoods import Likelihood, likelihood_from
+from gpclf.linalg import one_thread
+from gpclf.model import Model, Theta, one_per_function, prepare
+from gpclf.posterior import Posterior, coupled, freeze, thawed
+from gpclf.precision import cast, double_precision, row_dtype
+
+DEFAULT_KERNEL = "matern52"
+CANDIDATES = 2000  # rows of a piece that may become inducing points
+VALIDATION_SHARE = 0.1  # of the rows, kept apart where early stopping is merely asked for
+
+
+class Training(NamedTuple):
+    """The rows that count: inputs, classes, weights, and the errors of inputs if there are some."""
+
+    X: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray
+    std: np.ndarray | None
+
+    def part(self, rows: Any) -> "Training":
+        """Some of them."""
+        return Training(self.X[rows], self.y[rows], self.weight[rows], rows_of(self.std, rows))
+
+
+class Task(NamedTuple):
+    """A fit, ready to run."""
+
+    training: Training
+    scaling: Scaling
+    rows: ArrayRows
+    likelihood: Likelihood
+    inputs: Inputs
+    engine: Engine
+    settings: Settings
+    n_latent: int
+    n_classes: int
+
+    def plan(self, n_inducing: int, max_epochs: int | str) -> Plan:
+        """What it will do, with so many inducing points."""
+        nodes, n_rows = self.inputs.places, len(self.training.y)
+        sizes = Sizes(n_rows, self.n_latent, n_inducing, self.scaling.width, nodes)
+        return self.engine.plan(sizes, max_epochs)
+
+
+@compiled_once
+@double_precision
+def learn(
+    clf: Any, training: Training, columns: Columns, classes: np.ndarray, began: float
+) -> None:
+    """Build model, inducing points and plan; run the engine; keep what it found."""
+    check_full(clf.n_inducing, len(training.y))
+    rng = np.random.default_rng(check_random_state(clf.random_state).randint(2**31 - 1))
+    likelihood = likelihood_from(clf.likelihood, len(classes))
+    apart = None
+    if clf.early_stopping is not False:
+        share = VALIDATION_SHARE if clf.early_stopping is True else float(clf.early_stopping)
+        used, validation = held_out(share, training.y, rng)
+        training, apart = training.part(used), training.part(validation)
+    again = clf.warm_start and clf._fits_on(columns, classes, likelihood)
+    scaling = clf._scaling if again else Scaling.of(training.X, training.weight, columns.counts)
+    task = _task(clf, training, scaling, likelihood, len(classes))
+    theta, start = thawed(coupled(clf.posterior_)) if again else _start(clf, task, columns, rng)
+    plan = task.plan(theta.Z.shape[-2], clf.max_epochs)
+    clf._columns, clf._scaling = columns, scaling
+
+    def stopped_at(line: Progress) -> Posterior:
+        return freeze(line.theta, line.q, task.settings.jitter, task.settings.dtype)
+
+    def usual(line: Progress) -> np.ndarray | None:
+        return typical(line.theta.model.inputs, training.std, scaling)
+
+    judge = None if apart is None else judging(*apart, scaling, stopped_at, usual)
+
+    def run(report: Callable[[Progress], bool]) -> Result:
+        watch = Watch(report, judge, began)
+        return fit(theta, start, task.rows, task.engine, plan, task.settings, rng, watch)
+
+    result = _watched(clf, classes, stopped_at, usual, run)
+    clf.classes_ = classes
+    clf.n_samples_seen_ = len(training.y)
+    clf.history_ = result.history
+    clf.stopped_ = result.stopped
+    clf.jitter_ = result.jitter
+    clf.input_noise_std_ = typical(result.theta.model.inputs, training.std, scaling)
+    clf._keep(freeze(result.theta, result.q, result.jitter, task.settings.dtype))
+    clf.elbo_ = result.objective
+    if task.inputs.estimated:
+        end, rows = clf.posterior_, task.rows.in_chunks(plan.chunk_rows)
+        clf.elbo_ = fresh_bound(end.prepared, end.q, rows)
+
+
+def _task(
+    clf: Any, training: Training, scaling: Scaling, likelihood: Likelihood, n_classes: int
+) -> Task:
+    """All that the parameters say, or a sentence about what cannot be done together."""
+    names = getattr(clf, "feature_names_in_", None)
+    exact = mask_of(clf.noisy_features, len(scaling.levels), names)
+    inputs = inputs_for(
+        clf.input_noise,
+        clf.input_noise_std,
+        training.std,
+        exact,
+        scaling,
+        n_classes,
+        len(training.y),
+    )
+    redraw, engine = clf.input_noise == RESAMPLE, engine_from(clf.inference)
+    engine.refuse(
+        Asked(
+            likelihood,
+            inputs,
+            n_classes,
+            shared=bool(clf.share_kernel),
+            even=bool(np.all(training.weight == 1)),
+            noisy=type(inputs) is not Exact or clf.input_noise is not None,
+        )
+    )
+    dtype = row_dtype(clf.precision, len(training.y) * inputs.places)
+    move_points = clf.n_inducing is not None and bool(engine.get_params()["learn_inducing"])
+    return Task(
+        training,
+        scaling,
+        ArrayRows(
+            training.X,
+            training.y,
+            training.weight,
+            scaling=scaling,
+            dtype=dtype,
+            std=training.std,
+            redraw=redraw,
+        ),
+        likelihood,
+        inputs,
+        engine.on_batches() if redraw else engine,
+        Settings(float(clf.tol), dtype, move_points),
+        likelihood.n_latent(n_classes),
+        n_classes,
+    )
+
+
+def _model(clf: Any, task: Task, distance: float) -> Model:
+    """The model with its start values, for rows with this median distance."""
+    kernel = kernel_from(DEFAULT_KERNEL if clf.kernel is None else clf.kernel)
+    kernel = kernel.started(distance, task.scaling.width)
+    if not clf.share_kernel:
+        kernel = one_per_function(kernel, task.n_latent)
+    model = Model(kernel, task.likelihood, task.inputs, shared=bool(clf.share_kernel))
+    return cast(model, jnp.float64)
+
+
+def _start(
+    clf: Any, task: Task, columns: Columns, rng: np.random.Generator
+) -> tuple[Theta, int | Natural]:
+    """A first θ, while XLA compiles on another core what follows."""
+    X, forward, width = task.training.X, task.scaling.forward, task.scaling.width
+    given = points_given(clf, clf.n_inducing, columns, task.scaling)
+    count = how_many(clf.n_inducing, given, len(X), width, task.n_classes)
+    with one_thread():
+        if given is not None or (count is not None and count < len(X)):  # else Z is not counted
+            plan = task.plan(int(count), clf.max_epochs)
+            first = _model(clf, task, 1.0)
+            task.engine.compile_ahead(first, int(count), task.rows, task.n_latent, plan)
+        Z = inducing.choose(X, count, rng, forward) if given is None else given
+        model = _model(clf, task, inducing.median_distance(X, rng, forward))
+    return Theta(model, Z if model.shared else np.stack([Z] * task.n_latent)), task.n_latent
+
+
+def _watched(
+    clf: Any,
+    classes: np.ndarray,
+    stopped_at: Callable[[Progress], Posterior],
+    usual: Callable[[Progress], np.ndarray | None],
+    run: Callable[[Callable[[Progress], bool]], Result],
+) -> Result:
+    """A fit that a bar, the user's function and scikit-learn's callbacks hear of."""
+
+    def attributes(line: Progress) -> dict[str, Any]:
+        found = {"posterior_": stopped_at(line), "classes_": classes}
+        return found | {"input_noise_std_": usual(line)}
+
+    with shown(clf.verbose) as draw, callbacks_of(clf, attributes) as tell:
+
+        def report(line: Progress) -> bool:
+            draw(line)
+            if clf.callback is not None:
+                clf.callback(Snapshot(line, partial(clf._seen, usual(line)), stopped_at))
+            return tell(line)
+
+        return run(report)
+
+
+@compiled_once
+@double_precision
+def learn_more(clf: Any, training: Training) -> None:
+    """Take rows in under the kernel and by the side of the rows before."""
+    X, inputs = training.X, clf.posterior_.prepared.model.inputs
+    training = training._replace(std=errors_for(inputs, training.std, X, clf.input_noise_std_))
+    dtype = np.dtype(clf.posterior_.row_dtype)
+    clf.n_samples_seen_ += len(X)
+    theta, q = thawed(clf.posterior_)
+    with one_thread():
+        if is_auto(clf.n_inducing):
+            wanted = inducing.auto_count(clf.n_samples_seen_, clf._scaling.width, len(clf.classes_))
+            candidates = clf._scaling.forward(X[:CANDIDATES])
+            theta, q = grown(theta, q, candidates, wanted, clf.jitter_)
+        prepared, clf.jitter_ = prepare(*theta, clf.jitter_)
+        for block in blocks(len(X)):
+            X, index, weight, std = training.part(block)
+            rows = ArrayRows(X, index, weight, scaling=clf._scaling, dtype=dtype, std=std)
+            length = min(CHUNK_ROWS, 2 ** int(np.ceil(np.log2(rows.n_rows))))  # few lengths
+            tolerance = clf.tol * rows.total_weight
+            q, bound = absorb(prepared, q, rows.in_chunks(length), tolerance)
+            clf.elbo_ += bound
+    clf._keep(freeze(theta, q, clf.jitter_, dtype))

@@ -1,0 +1,20 @@
+"""The engines, each an object with its own options, and their names."""
+
+from gpclf.inference.engines.base import Asked, Engine
+from gpclf.inference.engines.decoupled import Decoupled
+from gpclf.inference.engines.gradient import Gradient
+from gpclf.inference.engines.mean_field import MeanField
+from gpclf.inference.engines.natural import Natural
+from gpclf.inference.engines.power_ep import PowerEP
+
+__all__ = ["Asked", "Decoupled", "Engine", "Gradient", "MeanField", "Natural", "PowerEP"]
+
+NAMES: dict[str, type[Engine]] = {
+    "auto": Natural,
+    **{kind.name: kind for kind in (Natural, Gradient, Decoupled, PowerEP, MeanField)},
+}
+
+
+def engine_from(inference: str | Engine) -> Engine:
+    """The engine of a name, with its defaults, or the engine itself."""
+    return NAMES[inference]() if isinstance(inference, str) else inference

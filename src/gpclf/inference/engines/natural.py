@@ -1,0 +1,110 @@
+"""The natural engine: closed-form steps on sites, hyper-parameters on the dual bound."""
+
+from numbers import Integral
+from typing import Any, ClassVar
+
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from gpclf.data import Rows
+from gpclf.gaussian import Natural as NaturalForm
+from gpclf.inference.context import FitContext
+from gpclf.inference.drivers.natural_steps import NaturalSteps
+from gpclf.inference.engines.base import COUNT, RATE, Asked
+from gpclf.inference.engines.sites import SiteEngine
+from gpclf.inference.plan import Plan, Sizes, make_plan
+from gpclf.inference.rules import Rule, Variational
+from gpclf.likelihoods.logistic_softmax import LogisticSoftmaxFamily
+from gpclf.model import Theta
+
+
+class Natural(SiteEngine):
+    """Closed-form natural-gradient steps: the default.
+
+    Parameters
+    ----------
+    optimizer : "auto", "lbfgs", "adam" or None
+        For hyper-parameters: L-BFGS on the dual bound, of at most 8,192 rows, or up to 32,768
+        where rows are many or inducing points have many numbers; Adam beside stochastic steps; or
+        None to keep kernel and inducing points as they start. "auto": L-BFGS, with `class_subset`
+        Adam.
+    batch_size : "auto" or int
+        Rows in a stochastic step. "auto": no stochastic steps but all rows at once, in chunks;
+        with Adam 1,024.
+    learning_rate : "auto" or float
+        The first rate of stochastic steps, above 0 and at most 1; it falls to 0 with the last.
+        "auto": one half, falling as the 0.6th power of their number, too. Full-batch steps find
+        their own.
+    class_subset : None or int
+        Classes drawn at random for each stochastic step, so that its cost does not grow with their
+        number: for "logistic-softmax" and "logistic-softmax-augmented" with many classes. None:
+        all of them.
+    learn_inducing : bool
+        Whether inducing points move, too, when the kernel is learned.
+    """
+
+    name = "natural"
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "optimizer": [StrOptions({"auto", "lbfgs", "adam"}), None],
+        "batch_size": COUNT,
+        "learning_rate": RATE,
+        "class_subset": [None, Interval(Integral, 1, None, closed="left")],
+        "learn_inducing": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        optimizer: Any = "auto",
+        batch_size: Any = "auto",
+        learning_rate: Any = "auto",
+        class_subset: Any = None,
+        learn_inducing: Any = True,
+    ):
+        self.optimizer = optimizer
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.class_subset = class_subset
+        self.learn_inducing = learn_inducing
+
+    def refuse(self, asked: Asked) -> None:
+        """A few classes need a likelihood that is a sum over classes, and one kernel."""
+        if self.class_subset is None or self.class_subset >= asked.n_classes:
+            return
+        if not isinstance(asked.likelihood, LogisticSoftmaxFamily):
+            raise ValueError(
+                "class_subset needs a likelihood that is a sum over classes: use "
+                f'likelihood="logistic-softmax", not {type(asked.likelihood).__name__}.'
+            )
+        if not asked.shared:
+            raise ValueError(
+                "class_subset needs one kernel for all classes: use share_kernel=True."
+            )
+        if asked.inputs.estimated:
+            raise ValueError(
+                f"class_subset needs rows of one node, and {type(asked.inputs).__name__} gives "
+                'them several: use input_noise="first-order", or leave class_subset at None.'
+            )
+
+    def _drawn(self, n_latent: int) -> int | None:
+        """How many classes a step draws; None for all."""
+        if self.class_subset is None or self.class_subset >= n_latent:
+            return None
+        return int(self.class_subset)
+
+    def plan(self, sizes: Sizes, max_epochs: int | str) -> Plan:
+        """Rounds and full-batch steps, or epochs."""
+        return make_plan(
+            sizes,
+            optimizer=self.optimizer,
+            max_epochs=max_epochs,
+            batch_size=self.batch_size,
+            rate=self.learning_rate,
+            stochastic=self._drawn(sizes.n_latent) is not None,
+        )
+
+    def rule(self, rows: Rows) -> Rule:
+        """The ELBO's, whatever the rows."""
+        return Variational()
+
+    def steps(self, theta: Theta, q: NaturalForm, context: FitContext, seen: int) -> NaturalSteps:
+        """On all classes, or on some that are drawn."""
+        return NaturalSteps(theta, q, context, seen, self._drawn(len(q.linear)))

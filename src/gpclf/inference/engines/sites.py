@@ -1,0 +1,115 @@
+"""What engines of sites share: rounds for hyper-parameters, then steps on rows or batches."""
+
+from abc import abstractmethod
+from dataclasses import replace
+
+from gpclf.data import Rows
+from gpclf.gaussian import Natural
+from gpclf.inference.ahead import compile_ahead
+from gpclf.inference.context import FitContext, Outcome
+from gpclf.inference.drivers.epochs import Mover, run_epochs
+from gpclf.inference.drivers.rounds import Learned, MakeRule, posterior_of_all_rows, run_rounds
+from gpclf.inference.engines.base import Engine
+from gpclf.inference.plan import Plan
+from gpclf.inference.rules import Rule, Variational
+from gpclf.inference.stops import Stop
+from gpclf.model import Model, Theta
+
+EASY_SHARE = 0.4  # of the work, under an easier likelihood
+
+
+class SiteEngine(Engine):
+    """An engine that is a rule for full batches and a mover for epochs."""
+
+    @abstractmethod
+    def rule(self, rows: Rows) -> Rule:
+        """From marginals to sites, for these rows."""
+
+    @abstractmethod
+    def steps(self, theta: Theta, q: Natural, context: FitContext, seen: int) -> Mover:
+        """What moves on batches, from a q that knows so many rows."""
+
+    def remark(self, improper: int, steps: Mover | None) -> str:
+        """What else there is to say at the end."""
+        return ""
+
+    def run(self, theta: Theta, q: Natural, context: FitContext, known: bool) -> Outcome:
+        """Hyper-parameters unless they are kept, then the posterior of all rows."""
+        theta, q, learned = learn(theta, q, context, known, self.rule)
+        hyper = Stop.FIXED if learned is None else learned.stop
+        if context.plan.full_batch:
+            with context.log.scope(share_of_rounds(context, learned), 1.0):
+                rule = self.rule(context.rows)
+                found = posterior_of_all_rows(rule, theta, learned, q, context, known)
+            more = self.remark(found.here.improper, None)
+            return Outcome(theta, found.q, found.objective, hyper, found.reason, more)
+        steps = self.steps(theta, q, context, 0 if learned is None else learned.n_rows)
+        end = run_epochs(steps, context)
+        hyper = end.stop if context.plan.optimizer == "adam" else hyper
+        more = self.remark(0, steps)
+        return Outcome(end.theta, end.q, end.objective, hyper, end.stop, more)
+
+    def compile_ahead(
+        self, model: Model, n_inducing: int, rows: Rows, n_latent: int, plan: Plan
+    ) -> None:
+        """The programs of the first rounds, which an easier likelihood may have."""
+        if plan.optimizer == "lbfgs":
+            first, _ = easier(model, n_latent, plan)
+            rule = self.rule(rows) if first is model else Variational()
+            blank = rows.in_chunks(plan.chunk_rows).blank()
+            compile_ahead(rule, first, n_inducing, blank, n_latent)
+
+
+def variational(rows: Rows) -> Rule:
+    """The rule of an easy beginning, whatever the rows."""
+    return Variational()
+
+
+def share_of_rounds(context: FitContext, learned: Learned | None) -> float:
+    """Of the work of a fit, before its last steps: an evaluation is three passes, a step one."""
+    if learned is None:
+        return 0.0
+    rounds = 3.0 * context.plan.evaluations * min(learned.n_rows, context.rows.n_rows)
+    steps = min(8, context.plan.max_epochs) * context.rows.n_rows
+    return rounds / (rounds + steps)
+
+
+def easier(model: Model, n_latent: int, plan: Plan) -> tuple[Model, Plan]:
+    """A model whose bound has fewer optima, and a plan for it; itself where it has but one."""
+    likelihood = model.likelihood.easier(n_latent)
+    if likelihood is model.likelihood:
+        return model, plan
+    first = replace(model, likelihood=likelihood, inputs=model.inputs.coarser())
+    return first, plan._replace(evaluations=plan.evaluations // 2)
+
+
+def learn(
+    theta: Theta,
+    q: Natural,
+    context: FitContext,
+    known: bool,
+    make_rule: MakeRule,
+) -> tuple[Theta, Natural, Learned | None]:
+    """Hyper-parameters by rounds, where L-BFGS learns them; a first θ under an easier likelihood.
+
+    A bound that is flat far from the boundary has many optima: θ would stay at the q that it began
+    with. The size of the inputs' errors is left alone, which an easier likelihood takes for noise
+    of its own.
+    """
+    if context.plan.optimizer != "lbfgs":
+        return theta, q, None
+    model, plan = easier(theta.model, len(q.linear), context.plan)
+    end = share_of_rounds(context, Learned(theta, q, None, plan.learning_rows, Stop.FIXED))
+    begin = 0.0
+    if model is not theta.model and not known:
+        begin = EASY_SHARE * end
+        name = type(model.likelihood).__name__.lower()
+        moves = context.moves._replace(inputs=False)
+        first = context._replace(plan=plan, moves=moves)
+        with context.log.scope(0.0, begin, named=f"{name}: ", judged=False):
+            found = run_rounds(theta._replace(model=model), q, first, variational)
+        kernel = found.theta.model.kernel
+        theta = found.theta._replace(model=replace(theta.model, kernel=kernel))
+    with context.log.scope(begin, end):
+        learned = run_rounds(theta, q, context, make_rule)
+    return learned.theta, learned.q, learned

@@ -1,0 +1,79 @@
+"""A fit from beginning to end: an engine, the rows, and what is left of them."""
+
+import time
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from gpclf.data import Rows
+from gpclf.gaussian import Moments, Natural
+from gpclf.inference.context import FitContext
+from gpclf.inference.engines import Engine
+from gpclf.inference.history import History, Judge, Report
+from gpclf.inference.hyper import Moves
+from gpclf.inference.plan import Plan
+from gpclf.linalg import one_thread
+from gpclf.model import Theta, prepare
+
+
+class Settings(NamedTuple):
+    """What holds for every engine."""
+
+    tolerance: float = 1e-4  # nats per row below which a step or round has converged
+    dtype: np.dtype = np.dtype(np.float64)  # of work on rows
+    move_points: bool = True  # Z is learned with the kernel; not for the full process, where Z is X
+
+    @property
+    def jitter(self) -> float:
+        """What is added to the diagonal of k(Z, Z), relative to its mean."""
+        return 1e-6 if self.dtype == np.float32 else 1e-9
+
+
+class Watch(NamedTuple):
+    """Who hears of every step, who scores now and then, and when the clock began."""
+
+    report: Report = lambda progress: None
+    judge: Judge | None = None
+    began: float | None = None
+
+
+class Result(NamedTuple):
+    """The end of a fit."""
+
+    theta: Theta
+    q: Natural | Moments
+    objective: float  # of all rows; an estimate where the last steps were stochastic
+    history: dict[str, np.ndarray]
+    stopped: str
+    jitter: float
+
+
+def fit(
+    theta: Theta,
+    start: Natural | int,
+    rows: Rows,
+    engine: Engine,
+    plan: Plan,
+    settings: Settings,
+    rng: np.random.Generator,
+    watch: Watch | None = None,
+) -> Result:
+    """Fit q, and θ unless the plan keeps it.
+
+    `start`: a q of these rows to go on from, or the number of functions.
+    """
+    watch = Watch() if watch is None else watch
+    log = History(watch.report, watch.began or time.perf_counter(), watch.judge)
+    rows = rows.in_chunks(plan.chunk_rows)
+    moves = Moves(points=settings.move_points)
+    common = (settings.tolerance, settings.jitter, settings.dtype)
+    context = FitContext(rows, plan, log, rng, *common, moves)
+    theta = jax.device_put(Theta(*theta))  # compiles nothing, unlike jnp.asarray
+    q = Natural.standard(start, theta.Z.shape[-2]) if isinstance(start, int) else start
+    with one_thread():
+        end = engine.run(theta, q, context, not isinstance(start, int))
+        if not np.isfinite(end.objective):
+            raise context.failure(end.theta, end.q)
+        jitter = float(prepare(*end.theta, settings.jitter)[1])
+    return Result(end.theta, end.q, end.objective, log.arrays(), end.stopped, jitter)

@@ -1,0 +1,1 @@
+"""Optimisers of plain numbers: L-BFGS with a lasting memory, and Optax's on batches."""

@@ -194,7 +194,9 @@ def test_probabilities_are_the_expected_likelihood(name, draw):
         else:
             kind = "softmax" if name.startswith("Softmax") else "logistic-softmax"
             exact = truth.Race(kind, mu, np.sqrt(nu)).probabilities()
-        np.testing.assert_allclose(probabilities, exact, atol=1e-4 if np.max(nu) <= 25 else 1e-3)
+        # beyond standard deviations of 30 the race of logistic-softmax is off by up to 1.5e-3
+        tolerance = 1e-4 if np.max(nu) <= 25 else 1e-3 if np.max(nu) <= 1000 else 3e-3
+        np.testing.assert_allclose(probabilities, exact, atol=tolerance)
 
 
 @ALL

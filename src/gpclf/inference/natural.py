@@ -15,6 +15,7 @@ from gpclf.likelihoods import Sites
 from gpclf.model import Prepared, Theta, prepare
 
 SMALLEST_RATE = 2.0**-12
+CAUTION = 0.5  # of the rate, where sites have negative precisions
 EASY_STEPS = 8  # under an easier likelihood, to begin with
 FIRST_ROWS = 8192  # that a first posterior for steps on batches sees
 
@@ -25,11 +26,13 @@ def stochastic_step(q: Natural, target: Natural, rate: float, negative: bool) ->
     The straight line, unless a site has a `negative` precision. Then Λ + ρG + ½ρ²GΛ⁻¹G with
     G = target − Λ (Lin, Schmidt & Khan 2020), which is at least ½Λ whatever the batch says. To
     test whether the straight line is still positive definite would not do: a Λ that is only just
-    so makes variances, and with them the next sites, as wrong as one that is not.
+    so makes variances, and with them the next sites, as wrong as one that is not. The correction
+    adds ½ρ²GΛ⁻¹G on average, too, so that q is a little too sure: less so at half the rate.
     """
-    step = q.towards(target, rate)
     if not negative:
-        return step
+        return q.towards(target, rate)
+    rate *= CAUTION
+    step = q.towards(target, rate)
     for c, precision in enumerate(step.precision):
         G = target.precision[c] - q.precision[c]
         bent = precision + 0.5 * rate**2 * G @ np.linalg.solve(q.precision[c], G)

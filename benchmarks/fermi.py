@@ -56,7 +56,7 @@ def main() -> int:
                 likelihood=likelihood,
                 kernel=options.kernel,
                 n_inducing="auto" if options.n_inducing is None else options.n_inducing,
-                share_kernel=not options.unshared,
+                share="none" if options.unshared else "both",
                 max_epochs="auto" if options.max_epochs is None else options.max_epochs,
                 input_noise=with_places(kind, options.places),
                 random_state=seed,

@@ -83,7 +83,7 @@ def stepping(inputs: Inputs, source: ArrayRows, points: int, shared: bool, batch
     if not shared:
         kernel, Z = one_per_function((kernel, Z), CLASSES)
     likelihood = likelihood_from("softmax", CLASSES)
-    theta: Theta = jax.device_put(Theta(Model(kernel, likelihood, inputs, shared=shared), Z))
+    theta: Theta = jax.device_put(Theta(Model(kernel, likelihood, inputs, shared, shared), Z))
     q, adam = Natural.standard(CLASSES, points), Adaptive("adam", theta)
     told = not learned and not isinstance(inputs, Exact)
     std = np.full((1, n_features), np.sqrt(VARIANCE)) if told else None
@@ -163,7 +163,7 @@ def fit(options: argparse.Namespace) -> int:
             likelihood=options.likelihood,
             kernel=polynomial(),
             n_inducing=options.points,
-            share_kernel=options.shared,
+            share="both" if options.shared else "none",
             input_noise=named,
             inference=engines.Natural(optimizer="adam", batch_size=options.batch),
             max_epochs=options.epochs,

@@ -2,6 +2,7 @@
 
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 import cases
 from gpclf.data import ArrayRows
@@ -16,7 +17,27 @@ from gpclf.precision import cast
 ROWS, POINTS = 60, 9
 
 
-def problem(name, *, shared=True, rows=ROWS, dtype=np.float64, seed=0):
+# every likelihood with one kernel and one Z for all functions, and some with more than one
+SHARED = pytest.mark.parametrize(
+    ("name", "share"),
+    [(name, "both") for name in sorted(cases.LIKELIHOODS)]
+    + [
+        ("Logit", "none"),
+        ("Softmax", "none"),
+        ("RobustMax", "kernel"),
+        ("LogisticSoftmax", "points"),
+    ],
+)
+
+
+def sharing(share):
+    """What the word means for a model."""
+    return {
+        part: share in ("both", part.split("_")[1]) for part in ("shared_kernel", "shared_points")
+    }
+
+
+def problem(name, *, share="both", rows=ROWS, dtype=np.float64, seed=0):
     """Rows of overlapping clusters, a model with Z not at the rows, and the rows."""
     likelihood, n_classes = cases.LIKELIHOODS[name]
     rng = np.random.default_rng(seed)
@@ -25,10 +46,12 @@ def problem(name, *, shared=True, rows=ROWS, dtype=np.float64, seed=0):
     Z = rng.normal(size=(POINTS, 3))
     kernel = RBF([1.0, 1.5, 2.0], 2.0)
     n_latent = likelihood.n_latent(n_classes)
-    if not shared:
-        kernel, Z = one_per_function((kernel, Z), n_latent)
-        Z = Z + 0.1 * rng.normal(size=Z.shape)  # each function its own
-    model = cast(Model(kernel, likelihood, Exact(), shared=shared), jnp.float64)
+    shared = sharing(share)
+    if not shared["shared_kernel"]:
+        kernel = one_per_function(kernel, n_latent)
+    if not shared["shared_points"]:
+        Z = Z + 0.1 * rng.normal(size=(n_latent, *Z.shape))  # each function its own
+    model = cast(Model(kernel, likelihood, Exact(), **shared), jnp.float64)
     weight = rng.uniform(0.5, 2.0, rows)
     source = ArrayRows(X.astype(dtype), y.astype(np.int32), weight.astype(dtype))
     return Theta(model, jnp.asarray(Z)), source, n_latent

@@ -22,24 +22,31 @@ from gpclf.linalg import cholesky, lower_inverse, lower_inverse_pullback
 
 Rows = Float[Array, "B D"]
 Marginals = Float[Array, "B C"]
+Points = Float[Array | np.ndarray, "... M D"]  # one set, or one for each function
 Labels = PyTree[Shaped[Array, "B"]]
 
 
 class Model(eqx.Module):
     """Latent functions f_c ~ GP(0, k), labels y ~ p(y | f).
 
-    With `shared` all functions have one kernel and one set Z (M, D); else the kernel's arrays and
-    Z carry a leading axis of one entry per function.
+    All functions have one kernel, or its arrays carry a leading axis of one entry per function;
+    so it is with the inducing points Z (M, D), whatever the kernel does.
     """
 
     kernel: Kernel
     likelihood: RowBound
     inputs: Inputs
-    shared: bool = eqx.field(static=True, default=True)
+    shared_kernel: bool = eqx.field(static=True, default=True)
+    shared_points: bool = eqx.field(static=True, default=True)
+
+    @property
+    def shared(self) -> bool:
+        """Whether all functions have the same features: one kernel and one Z."""
+        return self.shared_kernel and self.shared_points
 
     def log_prior(self) -> Float[Array, ""]:
         """What is expected of the kernel, or of all of them, and inputs before any row is seen."""
-        if self.shared:
+        if self.shared_kernel:
             of_kernels = self.kernel.log_prior()
         else:
             of_kernels = jnp.sum(jax.vmap(lambda kernel: kernel.log_prior())(self.kernel))
@@ -50,14 +57,14 @@ class Theta(NamedTuple):
     """What hyper-parameter optimisation moves."""
 
     model: Model
-    Z: Float[Array | np.ndarray, "*G M D"]
+    Z: Points
 
 
 class Prepared(eqx.Module):
     """A model seen from its inducing points."""
 
     model: Model
-    Z: Float[Array | np.ndarray, "*G M D"]
+    Z: Points
     whitening: Whitening
 
     def features(self, X: Rows) -> Features:
@@ -66,7 +73,7 @@ class Prepared(eqx.Module):
         def one(kernel, Z, whitening):
             return self.model.inputs.features(kernel, Z, whitening, X)
 
-        parts = (self.model.kernel, self.Z, self.whitening)
+        parts = (*_own_parts(self.model, self.Z), self.whitening)
         return one(*parts) if self.model.shared else for_each(lambda own: one(*own), parts)
 
     def marginals(self, features: Features, q: Moments) -> tuple[Marginals, Marginals]:
@@ -115,8 +122,9 @@ class Prepared(eqx.Module):
             kernel, Z, whitening, common, features = own
             return inputs.extra(kernel, Z, whitening, common, features, q, X, std)
 
-        common = (reach if shared else jax.vmap(reach))(self.model.kernel, self.Z)
-        parts = (self.model.kernel, self.Z, self.whitening, common, features)
+        kernel, Z = _own_parts(self.model, self.Z)
+        common = (reach if shared else jax.vmap(reach))(kernel, Z)
+        parts = (kernel, Z, self.whitening, common, features)
         return for_each(
             lambda own: one(parts if shared else own[0], own[1]),
             (None if shared else parts, q),
@@ -131,14 +139,23 @@ class Prepared(eqx.Module):
         return jax.vmap(self.model.likelihood.sites)(y, mu, nu)
 
 
-def _kernel_matrices(model: Model, Z: Float[Array, "*G M D"]) -> Float[Array, "*G M M"]:
-    def one(kernel: Kernel, Z: Float[Array, "M D"]) -> Float[Array, "M M"]:
+def _own_parts(model: Model, Z: Points) -> tuple[Kernel, Points]:
+    """Kernel and Z: one of each, or as soon as functions differ in either both for every one."""
+    if model.shared_kernel and not model.shared_points:
+        return one_per_function(model.kernel, len(Z)), Z
+    if model.shared_points and not model.shared_kernel:
+        return model.kernel, one_per_function(Z, len(jax.tree.leaves(model.kernel)[0]))
+    return model.kernel, Z
+
+
+def _kernel_matrices(model: Model, Z: Points) -> Float[Array, "*G M M"]:
+    def one(kernel: Kernel, Z: Any) -> Float[Array, "M M"]:
         return kernel.matrix(Z, Z)
 
-    return (one if model.shared else jax.vmap(one))(model.kernel, Z)
+    return (one if model.shared else jax.vmap(one))(*_own_parts(model, Z))
 
 
-def _pull_back_kernel(model: Model, Z: Float[Array, "*G M D"], by_K: Float[Array, "*G M M"]):
+def _pull_back_kernel(model: Model, Z: Points, by_K: Float[Array, "*G M M"]):
     return jax.vjp(_kernel_matrices, model, Z)[1](by_K)
 
 
@@ -146,9 +163,7 @@ _kernel_program = program(_kernel_matrices, PLAIN)
 _kernel_pullback = program(_pull_back_kernel, PLAIN)
 
 
-def prepare(
-    model: Model, Z: Float[Array | np.ndarray, "*G M D"], jitter: float
-) -> tuple[Prepared, float]:
+def prepare(model: Model, Z: Points, jitter: float) -> tuple[Prepared, float]:
     """Whiten the inducing variables, in float64; also the largest jitter that was needed."""
     Z = jax.device_put(Z)
     K = np.asarray(_kernel_program(model, Z))
@@ -189,4 +204,4 @@ def for_each(function: Callable, stacked: Any) -> Any:
 
 def one_per_function(tree: Any, count: int) -> Any:
     """`count` copies of every array of `tree`, stacked: the start of unshared parameters."""
-    return jax.tree.map(lambda leaf: jnp.stack([jnp.asarray(leaf)] * count), tree)
+    return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (count, *jnp.shape(leaf))), tree)

@@ -139,7 +139,7 @@ def _covariance_parts(
         return kernel.matrix(X, X)
 
     model = prepared.model
-    return prepared.features(X), (one if model.shared else jax.vmap(one))(model.kernel)
+    return prepared.features(X), (one if model.shared_kernel else jax.vmap(one))(model.kernel)
 
 
 @compiled_once
@@ -149,13 +149,11 @@ def joint(
 ) -> tuple[Float[np.ndarray, "N C"], Float[np.ndarray, "C N N"]]:
     """Mean and covariance k(X, X′) − AᵀA + AᵀSA of each latent function at all rows together."""
     features, K = jax.tree.map(np.asarray, _covariance_parts(posterior.prepared, X))
-    shared, size = posterior.prepared.model.shared, posterior.q.excess.shape[-1]
+    model, size = posterior.prepared.model, posterior.q.excess.shape[-1]
     means, covariances = [], []
     for c in range(posterior.n_latent):
-        A, diagonal, own = (
-            part if shared else part[c] for part in (features.A, features.diagonal, K)
-        )
-        own = own.copy()
+        A, diagonal = (part if model.shared else part[c] for part in features[:2])
+        own = (K if model.shared_kernel else K[c]).copy()
         np.fill_diagonal(own, diagonal)  # a distance of 0 is known without rounding
         changed = A[:, :size]
         covariance = own + changed @ posterior.q.excess[c] @ changed.T

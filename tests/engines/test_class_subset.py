@@ -86,7 +86,7 @@ def test_once_every_class_was_drawn_the_targets_are_those_of_all_classes(whole, 
     rows = 30
     X, y = rng.normal(size=(rows, 2)), np.arange(rows, dtype=np.int32) % C
     source = ArrayRows(X, y, np.ones(rows))
-    model = cast(Model(RBF([1.0, 1.0], 2.0), whole, Exact(), shared=True), jnp.float64)
+    model = cast(Model(RBF([1.0, 1.0], 2.0), whole, Exact()), jnp.float64)
     theta = Theta(model, jnp.asarray(rng.normal(size=(6, 2))))
     q = Natural(rng.normal(size=(C, 6)), np.stack([2 * np.eye(6)] * C))
     (chunk,) = source.chunks()
@@ -125,8 +125,8 @@ def test_what_cannot_draw_classes_says_so():
     two, none = engines.Natural(class_subset=2), engines.Natural(class_subset=0)
     with pytest.raises(ValueError, match="class_subset needs a likelihood that is a sum"):
         GPClassifier("softmax", inference=two).fit(X, y)
-    with pytest.raises(ValueError, match="use share_kernel=True"):
-        GPClassifier("logistic-softmax", inference=two, share_kernel=False).fit(X, y)
+    with pytest.raises(ValueError, match='use share="both"'):
+        GPClassifier("logistic-softmax", inference=two, share="none").fit(X, y)
     with pytest.raises(ValueError, match="The 'class_subset' parameter of Natural must be"):
         GPClassifier("logistic-softmax", inference=none).fit(X, y)
 

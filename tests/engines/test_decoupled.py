@@ -198,5 +198,5 @@ def test_steps_on_some_rows_for_the_curvature_also_lead_up(moons, monkeypatch):
 
 
 def test_kernels_of_their_own_get_one_sentence(moons):
-    with pytest.raises(ValueError, match="use share_kernel=True"):
-        GPClassifier(**FEW, inference="decoupled", share_kernel=False).fit(*moons)
+    with pytest.raises(ValueError, match='use share="both"'):
+        GPClassifier(**FEW, inference="decoupled", share="none").fit(*moons)

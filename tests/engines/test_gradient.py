@@ -65,17 +65,17 @@ def _somewhere(n_latent, size, more=0, seed=0):
 
 
 @pytest.mark.parametrize(
-    ("name", "shared", "more"),
+    ("name", "share", "more"),
     [
-        ("Logit", True, 0),
-        ("Logit", True, 4),  # of the points have a mean only
-        ("Softmax", True, 0),
-        ("Softmax", False, 0),
-        ("NoisyProbit", True, 0),
+        ("Logit", "both", 0),
+        ("Logit", "both", 4),  # of the points have a mean only
+        ("Softmax", "both", 0),
+        ("Softmax", "none", 0),
+        ("NoisyProbit", "both", 0),
     ],
 )
-def test_the_gradient_equals_finite_differences(name, shared, more, x64):
-    theta, source, n_latent = problem(name, shared=shared)
+def test_the_gradient_equals_finite_differences(name, share, more, x64):
+    theta, source, n_latent = problem(name, share=share)
     place = (_somewhere(n_latent, POINTS - more, more), theta)
     leaves, structure = jax.tree.flatten(place)
     rng = np.random.default_rng(1)

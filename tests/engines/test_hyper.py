@@ -32,16 +32,10 @@ from gpclf.inference.rules import (
     Variational,
 )
 from gpclf.model import prepare
-from problems import POINTS, no_sites_held, problem, settled
+from problems import POINTS, SHARED, no_sites_held, problem, settled
 
 RULE = Variational()
 ALL = pytest.mark.parametrize("name", sorted(cases.LIKELIHOODS))
-# one kernel for all functions, and for some likelihoods one for each
-SHARED = pytest.mark.parametrize(
-    ("name", "shared"),
-    [(name, True) for name in sorted(cases.LIKELIHOODS)]
-    + [(name, False) for name in ("Logit", "Softmax", "RobustMax", "LogisticSoftmax")],
-)
 
 
 @pytest.fixture(autouse=True)
@@ -51,8 +45,8 @@ def _x64():
 
 
 @SHARED
-def test_held_sites_make_up_q_and_the_dual_bound_is_its_elbo(name, shared):
-    theta, rows, n_latent = problem(name, shared=shared)
+def test_held_sites_make_up_q_and_the_dual_bound_is_its_elbo(name, share):
+    theta, rows, n_latent = problem(name, share=share)
     prepared, found = settled(theta, rows, n_latent, steps=4)
     problem_ = Problem(RULE, rows, found.held, 1e-9)
     elbo, by_theta, q, here = dual_objective(problem_, theta)
@@ -72,8 +66,8 @@ def test_held_sites_make_up_q_and_the_dual_bound_is_its_elbo(name, shared):
 
 
 @SHARED
-def test_the_gradient_of_the_dual_bound_equals_finite_differences(name, shared):
-    theta, rows, n_latent = problem(name, shared=shared)
+def test_the_gradient_of_the_dual_bound_equals_finite_differences(name, share):
+    theta, rows, n_latent = problem(name, share=share)
     _, found = settled(theta, rows, n_latent, steps=2)  # not settled: q moves with θ
     (whole,) = found.held.sites
     sites = Kept(
@@ -96,9 +90,9 @@ def test_the_gradient_of_the_dual_bound_equals_finite_differences(name, shared):
     np.testing.assert_allclose(along, numeric, rtol=2e-4 if name in cases.INDEFINITE else 2e-5)
 
 
-@pytest.mark.parametrize("shared", [True, False])
-def test_what_was_compiled_ahead_is_not_compiled_again(shared, traces):
-    theta, rows, n_latent = problem("Softmax", shared=shared, rows=53)  # a shape of its own
+@pytest.mark.parametrize("share", ["both", "none"])
+def test_what_was_compiled_ahead_is_not_compiled_again(share, traces):
+    theta, rows, n_latent = problem("Softmax", share=share, rows=53)  # a shape of its own
     theta, blank = jax.device_put(theta), rows.blank()
     compile_ahead(RULE, theta.model, POINTS, blank, n_latent)
     prepared, _ = prepare(*theta, 1e-9)
@@ -121,8 +115,8 @@ def test_what_was_compiled_ahead_is_not_compiled_again(shared, traces):
 
 
 @SHARED
-def test_hyper_parameters_climb_the_bound_and_the_prior(name, shared):
-    theta, rows, n_latent = problem(name, shared=shared)
+def test_hyper_parameters_climb_the_bound_and_the_prior(name, share):
+    theta, rows, n_latent = problem(name, share=share)
     _, found = settled(theta, rows, n_latent, steps=4)
     problem_, seen = Problem(RULE, rows, found.held, 1e-9), []
     best, better, total = improve(

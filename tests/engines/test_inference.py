@@ -43,16 +43,10 @@ from gpclf.inputs import Exact
 from gpclf.kernels import RBF
 from gpclf.model import Model, Theta, prepare
 from gpclf.precision import cast
-from problems import POINTS, ROWS, problem, settled
+from problems import POINTS, ROWS, SHARED, problem, settled
 
 RULE = Variational()
 ALL = pytest.mark.parametrize("name", sorted(cases.LIKELIHOODS))
-# one kernel for all functions, and for some likelihoods one for each
-SHARED = pytest.mark.parametrize(
-    ("name", "shared"),
-    [(name, True) for name in sorted(cases.LIKELIHOODS)]
-    + [(name, False) for name in ("Logit", "Softmax", "RobustMax", "LogisticSoftmax")],
-)
 
 
 @pytest.fixture(autouse=True)
@@ -72,8 +66,8 @@ def test_gradients_by_features_are_kept_only_where_they_are_asked_for():
 
 
 @SHARED
-def test_chunked_equals_whole(name, shared):
-    theta, rows, n_latent = problem(name, shared=shared)
+def test_chunked_equals_whole(name, share):
+    theta, rows, n_latent = problem(name, share=share)
     prepared, found = settled(theta, rows, n_latent, steps=2)
     whole = RULE.look(prepared, found.q, rows)
     parts = RULE.look(prepared, found.q, rows.in_chunks(25))  # 15 rows fill up
@@ -82,9 +76,9 @@ def test_chunked_equals_whole(name, shared):
     np.testing.assert_allclose(other.precision, one.precision, rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize("shared", [True, False])
-def test_features_that_are_kept_changeno_sites_held(shared):
-    theta, rows, n_latent = problem("RobustMax", shared=shared)
+@pytest.mark.parametrize("share", ["both", "none"])
+def test_features_that_are_kept_change_nothing(share):
+    theta, rows, n_latent = problem("RobustMax", share=share)
     prepared, found = settled(theta, rows, n_latent, steps=2)
     m, _ = moments(found.q)
     (chunk,) = rows.chunks()
@@ -117,8 +111,8 @@ def test_batches_are_unbiased(name):
 
 
 @SHARED
-def test_full_batch_steps_never_lower_the_elbo_and_end_at_a_fixed_point(name, shared):
-    theta, rows, n_latent = problem(name, shared=shared)
+def test_full_batch_steps_never_lower_the_elbo_and_end_at_a_fixed_point(name, share):
+    theta, rows, n_latent = problem(name, share=share)
     seen = []
     prepared, _ = prepare(*theta, 1e-9)
     q = Natural.standard(n_latent, POINTS)
@@ -168,8 +162,8 @@ def test_full_closed_form_steps_are_coordinate_ascent(name):
 
 
 @SHARED
-def test_the_gradient_by_q_holds_the_same_sums_as_the_sites(name, shared):
-    theta, rows, n_latent = problem(name, shared=shared)
+def test_the_gradient_by_q_holds_the_same_sums_as_the_sites(name, share):
+    theta, rows, n_latent = problem(name, share=share)
     prepared, found = settled(theta, rows, n_latent, steps=2)
     (chunk,) = rows.chunks()
     m, _ = moments(found.q)
@@ -210,7 +204,7 @@ def _lopsided():
     """robust-max, nine rows of ten in one class, a large variance: raw sites are no Gaussian."""
     theta, rows, n_latent = problem("RobustMax", rows=200)
     y = np.where(np.arange(200) % 10 == 0, rows.y, 0).astype(np.int32)
-    model = Model(RBF([1.0, 1.5, 2.0], 500.0), theta.model.likelihood, Exact(), shared=True)
+    model = Model(RBF([1.0, 1.5, 2.0], 500.0), theta.model.likelihood, Exact())
     prepared, _ = prepare(cast(model, jnp.float64), theta.Z, 1e-9)
     return prepared, ArrayRows(rows.X, y, rows.weight), n_latent
 

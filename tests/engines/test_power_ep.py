@@ -238,14 +238,14 @@ def test_close_to_power_zero_it_is_variational_inference(name):
 
 
 LAWFUL = pytest.mark.parametrize(
-    ("name", "alpha", "shared"),
-    [("Probit", 1.0, True), ("Logit", 0.5, True), ("RobustMax 2", 1.0, False)],
+    ("name", "alpha", "share"),
+    [("Probit", 1.0, "both"), ("Logit", 0.5, "kernel"), ("RobustMax 2", 1.0, "none")],
 )
 
 
 @LAWFUL
-def test_at_the_fixed_point_the_energy_is_stationary_in_the_sites(name, alpha, shared):
-    theta, source, n_latent = problem(name, shared=shared, rows=30)
+def test_at_the_fixed_point_the_energy_is_stationary_in_the_sites(name, alpha, share):
+    theta, source, n_latent = problem(name, share=share, rows=30)
     source = _counting(source, np.maximum(source.weight, 1.0))
     fraction = Fraction(alpha)
     prepared, found = _settled(theta, source, n_latent, fraction)
@@ -267,8 +267,8 @@ def test_at_the_fixed_point_the_energy_is_stationary_in_the_sites(name, alpha, s
 
 
 @LAWFUL
-def test_the_gradient_of_the_energy_equals_finite_differences(name, alpha, shared):
-    theta, source, n_latent = problem(name, shared=shared, rows=30)
+def test_the_gradient_of_the_energy_equals_finite_differences(name, alpha, share):
+    theta, source, n_latent = problem(name, share=share, rows=30)
     fraction = Fraction(alpha, True)
     _, found = _settled(theta, source, n_latent, fraction, sweeps=3)
     rng = np.random.default_rng(3)
@@ -307,7 +307,7 @@ def _fitted(X, y, likelihood="robust-max", engine="power-ep", **parameters):
         (lik.RobustMax(pairs=True), 3, "power-ep", {}),
         ("probit", 2, PowerEP(batch_size=30), {}),
         ("logit", 2, PowerEP(0.5, "adam", batch_size=30), {}),
-        ("step", 2, PowerEP(), {"class_weight": {"a": 0.5}, "share_kernel": False}),
+        ("step", 2, PowerEP(), {"class_weight": {"a": 0.5}, "share": "none"}),
     ],
 )
 def test_it_learns(likelihood, n_classes, engine, parameters, rows):

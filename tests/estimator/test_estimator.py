@@ -140,10 +140,11 @@ def test_class_weight_moves_the_boundary(moons):
     assert heavy > plain
 
 
-def test_one_kernel_per_class(iris):
-    clf = GPClassifier(**QUICK, share_kernel=False).fit(*iris)
-    assert clf.inducing_points_.shape == (3, 15, 4)
-    assert clf.kernel_.log_lengthscale.shape == (3, 4)
+@pytest.mark.parametrize("share", ["none", "kernel", "points"])
+def test_a_kernel_or_points_for_every_class(iris, share):
+    clf = GPClassifier(**QUICK, share=share).fit(*iris)
+    assert clf.inducing_points_.shape == ((15, 4) if share == "points" else (3, 15, 4))
+    assert clf.kernel_.log_lengthscale.shape == ((4,) if share == "kernel" else (3, 4))
     assert clf.score(*iris) > 0.95
     np.testing.assert_allclose(clf.relevance_.sum(), 1)
 

@@ -19,12 +19,12 @@ def rows():
     return X, (X[:, 0] + 0.3 * rng.normal(size=60) > 0).astype(int)
 
 
-@pytest.mark.parametrize("shared", [True, False])
-def test_they_are_where_they_were_put_if_nothing_is_learned(rows, shared):
+@pytest.mark.parametrize("share", ["both", "kernel", "points", "none"])
+def test_they_are_where_they_were_put_if_nothing_is_learned(rows, share):
     X, y = rows
     Z = X[7::6] + 0.1
-    clf = GPClassifier(n_inducing=Z, inference=FIXED, share_kernel=shared, **QUICK).fit(X, y)
-    found = clf.inducing_points_ if shared else clf.inducing_points_[0]
+    clf = GPClassifier(n_inducing=Z, inference=FIXED, share=share, **QUICK).fit(X, y)
+    found = clf.inducing_points_ if share in ("both", "points") else clf.inducing_points_[0]
     np.testing.assert_allclose(found, Z, rtol=1e-12)
 
 

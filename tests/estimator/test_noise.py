@@ -25,7 +25,7 @@ from gpclf.model import one_per_function, prepare
 from gpclf.posterior import thawed
 from gpclf.precision import cast
 from gpclf.quadrature import normal_nodes
-from problems import problem
+from problems import problem, sharing
 
 pytestmark = pytest.mark.usefixtures("x64")
 
@@ -49,9 +49,9 @@ def inputs_of(kind, n_classes, *, learned=False):
     return {"latent": Latent, "augment": Augmented}[kind](**given, count=4)
 
 
-def noisy_problem(name, kind, std, *, learned=False, shared=True):
+def noisy_problem(name, kind, std, *, learned=False, share="both"):
     """A small problem with errors: θ, rows, and the number of functions."""
-    theta, rows, n_latent = problem(name, shared=shared)
+    theta, rows, n_latent = problem(name, share=share)
     inputs = inputs_of(kind, cases.LIKELIHOODS[name][1], learned=learned)
     inputs = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float64), inputs)
     theta = theta._replace(model=replace(theta.model, inputs=inputs))
@@ -143,17 +143,18 @@ def test_two_ways_to_the_sites_agree(name, kind):
 
 
 @pytest.mark.parametrize(
-    ("learned", "shared", "points"),
-    [(True, True, None), (True, False, 2), (False, True, 2), (False, False, None)],
+    ("learned", "share", "points"),
+    [(True, "both", None), (True, "none", 2), (False, "both", 2), (False, "points", None)],
 )
-def test_the_gradient_for_a_kernel_of_products_equals_finite_differences(learned, shared, points):
+def test_the_gradient_for_a_kernel_of_products_equals_finite_differences(learned, share, points):
     """With fewer points than features, and rows with the same errors, by another form."""
     theta, rows, n_latent = noisy_problem("Softmax", "first-order", 0.3, learned=learned)
     kernel = cast(Polynomial(3, [2.0, 1.5, 2.0]), jnp.float64)
     theta = theta._replace(model=replace(theta.model, kernel=kernel), Z=theta.Z[:points])
-    if not shared:
-        own = replace(theta.model, kernel=one_per_function(kernel, n_latent), shared=False)
-        theta = theta._replace(model=own, Z=jnp.stack([theta.Z] * n_latent))
+    if share != "both":
+        own = replace(theta.model, kernel=one_per_function(kernel, n_latent), **sharing(share))
+        Z = theta.Z if own.shared_points else jnp.stack([theta.Z] * n_latent)
+        theta = theta._replace(model=own, Z=Z)
     alike = rows if learned else ArrayRows(rows.X, rows.y, rows.weight, std=rows.std[:1])
     check_gradient(theta, alike, n_latent)
     if not learned and points is not None:
@@ -164,9 +165,9 @@ def test_the_gradient_for_a_kernel_of_products_equals_finite_differences(learned
 
 
 @EVERY_FORM
-@pytest.mark.parametrize(("learned", "shared"), [(True, True), (False, False)])
-def test_the_gradient_of_the_dual_bound_equals_finite_differences(kind, learned, shared):
-    check_gradient(*noisy_problem("Softmax", kind, 0.3, learned=learned, shared=shared))
+@pytest.mark.parametrize(("learned", "share"), [(True, "kernel"), (False, "none")])
+def test_the_gradient_of_the_dual_bound_equals_finite_differences(kind, learned, share):
+    check_gradient(*noisy_problem("Softmax", kind, 0.3, learned=learned, share=share))
 
 
 def check_gradient(theta, rows, n_latent):

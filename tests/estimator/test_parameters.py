@@ -38,7 +38,7 @@ BAD = {
     "verbose": ["loud", -1],
     "max_epochs": [0, 2.5, "all"],
     "warm_start": ["yes", 3],
-    "share_kernel": ["yes", 3],
+    "share": ["yes", 3, True],
     "precision": ["half", 64],
     "tol": [0, -1e-3, "small"],
     "callback": ["print", 3],

@@ -80,7 +80,7 @@ def test_features_with_errors_are_those_that_are_named():
         _refused(sentence, lambda wanted=wanted: mask_of(wanted, 3, NAMES))
 
 
-@pytest.mark.parametrize("parameters", [{}, {"share_kernel": False}, {"kernel": "linear + rbf"}])
+@pytest.mark.parametrize("parameters", [{}, {"share": "none"}, {"kernel": "linear + rbf"}])
 def test_a_column_without_spread_has_no_relevance_and_the_others_share_it(parameters):
     X = np.random.default_rng(0).normal(size=(60, 3))
     X[:, 2] = 7

@@ -107,13 +107,13 @@ def test_columns_that_rows_do_not_have_are_refused():
         RBF([1.0, 2.0, 3.0], active_dims=COLUMNS).started(1.0, 4)
 
 
-@pytest.mark.parametrize("shared", [True, False])
-def test_a_classifier_learns_from_the_chosen_columns_and_keeps_them_in_its_file(tmp_path, shared):
+@pytest.mark.parametrize("share", ["both", "points"])
+def test_a_classifier_learns_from_the_chosen_columns_and_keeps_them_in_its_file(tmp_path, share):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
     y = (X[:, 0] + 0.3 * rng.normal(size=60) > 0).astype(int)
     kernel = RBF(active_dims=(0, 2)) + Linear(active_dims=[0])
-    own = {"n_inducing": 10, "max_epochs": 8, "random_state": 0, "share_kernel": shared}
+    own = {"n_inducing": 10, "max_epochs": 8, "random_state": 0, "share": share}
     clf = GPClassifier(kernel=kernel, **own).fit(X, y)
     assert clf.score(X, y) > 0.85
     assert clf.relevance_[1] == 0

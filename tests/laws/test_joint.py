@@ -14,7 +14,9 @@ COMMON = {"n_inducing": 8, "max_epochs": 8, "random_state": 0}
 FITS = {
     "two classes": (2, {}),
     "three classes": (3, {}),
-    "kernels of their own": (3, {"share_kernel": False}),
+    "kernels and points of their own": (3, {"share": "none"}),
+    "kernels of their own": (3, {"share": "points"}),
+    "points of their own": (3, {"share": "kernel"}),
     "decoupled": (2, {"inference": Decoupled(n_mean=6)}),
     "single precision": (2, {"precision": "mixed"}),
 }

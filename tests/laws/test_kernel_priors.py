@@ -54,7 +54,7 @@ def test_its_gradient_equals_finite_differences(x64):
     assert any(np.any(slope != 0) for slope in slopes)
 
 
-@pytest.mark.parametrize("own", [{}, {"share_kernel": False}, {"inference": "gradient"}], ids=str)
+@pytest.mark.parametrize("own", [{}, {"share": "none"}, {"inference": "gradient"}], ids=str)
 def test_a_tight_prior_holds_parameters_at_its_median_and_is_saved(rows, own, tmp_path):
     laws = {"lengthscale": LogNormal(3.0, 0.01), "variance": LogNormal(1.5, 0.01)}
     clf = GPClassifier(kernel=RBF().with_prior(**laws), **QUICK, **own).fit(*rows)

@@ -65,8 +65,9 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, ClassifierMixin, Base
         At most so many evaluations of the bound for hyper-parameters and passes for the posterior.
     warm_start : bool, default=False
         Go on from the last fit's parameters instead of from new start values.
-    share_kernel : bool, default=True
-        One kernel and one set of inducing points for all classes, or one of each per class.
+    share : "both", "kernel", "points" or "none", default="both"
+        What the functions of all classes have in common: the kernel, the inducing points, or both;
+        of what they do not share each has its own.
     precision : "auto", "mixed" or "double", default="auto"
         "mixed": float32 for work on rows and float64 for matrices. "double": float64 throughout.
         "auto": double up to 1,000 rows, mixed above.
@@ -101,7 +102,7 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, ClassifierMixin, Base
         "stage", "seconds" and "elbo" (per row), one entry a step.
     kernel_, likelihood_ : Kernel, Likelihood
         As fitted, in units of the standardised inputs.
-    inducing_points_ : array (M, D), or (C, M, D) if not shared
+    inducing_points_ : array (M, D), or (C, M, D) if each function has its own
         In the units of X; a feature of more than two levels has a column for each. Those for the
         mean alone come last.
     relevance_ : array (D,)
@@ -128,7 +129,7 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, ClassifierMixin, Base
         "verbose": ["verbose"],
         "max_epochs": [StrOptions({"auto"}), COUNT],
         "warm_start": ["boolean"],
-        "share_kernel": ["boolean"],
+        "share": [StrOptions({"both", "kernel", "points", "none"})],
         "precision": [StrOptions({"auto", "mixed", "double"})],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "callback": [None, callable],
@@ -151,7 +152,7 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, ClassifierMixin, Base
         verbose: Any = 0,
         max_epochs: Any = "auto",
         warm_start: Any = False,
-        share_kernel: Any = True,
+        share: Any = "both",
         precision: Any = "auto",
         tol: Any = 1e-4,
         callback: Any = None,
@@ -170,7 +171,7 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, ClassifierMixin, Base
         self.verbose = verbose
         self.max_epochs = max_epochs
         self.warm_start = warm_start
-        self.share_kernel = share_kernel
+        self.share = share
         self.precision = precision
         self.tol = tol
         self.callback = callback

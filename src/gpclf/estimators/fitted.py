@@ -25,7 +25,6 @@ class FittedClassifier:
     posterior_: Posterior
     classes_: np.ndarray
     history_: dict[str, np.ndarray]
-    share_kernel: Any
     input_noise_std_: np.ndarray | None
     _columns: Columns
     _scaling: Scaling
@@ -39,7 +38,7 @@ class FittedClassifier:
 
     def _relevance(self) -> np.ndarray:
         kernel, n_features = self.kernel_, self._scaling.width
-        if self.share_kernel:
+        if self.posterior_.prepared.model.shared_kernel:
             raw = kernel.relevance(n_features)
         else:
             count = self.posterior_.n_latent

@@ -143,7 +143,7 @@ def _task(
             likelihood,
             inputs,
             n_classes,
-            shared=bool(clf.share_kernel),
+            shared=clf.share == "both",
             even=bool(np.all(training.weight == 1)),
             noisy=type(inputs) is not Exact or clf.input_noise is not None,
         )
@@ -175,9 +175,10 @@ def _model(clf: Any, task: Task, distance: float) -> Model:
     """The model with its start values, for rows with this median distance."""
     kernel = kernel_from(DEFAULT_KERNEL if clf.kernel is None else clf.kernel)
     kernel = kernel.started(distance, task.scaling.width)
-    if not clf.share_kernel:
+    one_kernel, one_set = (clf.share in ("both", part) for part in ("kernel", "points"))
+    if not one_kernel:
         kernel = one_per_function(kernel, task.n_latent)
-    model = Model(kernel, task.likelihood, task.inputs, shared=bool(clf.share_kernel))
+    model = Model(kernel, task.likelihood, task.inputs, one_kernel, one_set)
     return cast(model, jnp.float64)
 
 
@@ -195,7 +196,7 @@ def _start(
             task.engine.compile_ahead(first, int(count), task.rows, task.n_latent, plan)
         Z = inducing.choose(X, count, rng, forward) if given is None else given
         model = _model(clf, task, inducing.median_distance(X, rng, forward))
-    return Theta(model, Z if model.shared else np.stack([Z] * task.n_latent)), task.n_latent
+    return Theta(model, Z if model.shared_points else np.stack([Z] * task.n_latent)), task.n_latent
 
 
 def _watched(

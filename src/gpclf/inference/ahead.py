@@ -69,7 +69,9 @@ def compiled_beside(rule: Rule, prepared: Prepared, chunk: Chunk, n_latent: int)
 def compile_ahead(rule: Rule, model: Model, n_inducing: int, chunk: Chunk, n_latent: int) -> None:
     """Begin to compile the programs of a fit whose inducing points are not known yet."""
     own = () if model.shared else (n_latent,)
-    Z = np.zeros((*own, n_inducing, chunk.X.shape[1]))
-    whitening = Whitening(np.zeros((*own, n_inducing, n_inducing)), Z[..., 0])
+    sets = () if model.shared_points else (n_latent,)
+    Z = np.zeros((*sets, n_inducing, chunk.X.shape[1]))
+    matrices = np.zeros((*own, n_inducing, n_inducing))
+    whitening = Whitening(matrices, matrices[..., 0])
     blank: Prepared = jax.device_put(Prepared(model, Z, whitening))
     compiled_beside(rule, blank, chunk, n_latent)

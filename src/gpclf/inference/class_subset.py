@@ -105,8 +105,7 @@ class ClassDraws:
 
     @staticmethod
     def _with(theta: Theta, likelihood: RowBound) -> Model:
-        model = theta.model
-        return Model(model.kernel, likelihood, model.inputs, shared=model.shared)
+        return replace(theta.model, likelihood=likelihood)
 
     def draw(self, rng: np.random.Generator) -> np.ndarray:
         """Classes, each equally likely, none twice."""

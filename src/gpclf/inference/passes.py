@@ -64,7 +64,7 @@ def with_features(prepared: Prepared, chunk: Chunk) -> Chunk:
 
 def with_kept_features(prepared: Prepared, rows: Rows) -> Rows:
     """Rows with their features under one kernel, where there is room for them."""
-    own = 1 if prepared.model.shared else len(prepared.Z)
+    own = 1 if prepared.model.shared else len(prepared.whitening.matrix)
     floats = own * prepared.Z.shape[-2] * prepared.nodes(1)
     return rows.keeping(lambda chunk: with_features(prepared, chunk), floats)
 

@@ -25,7 +25,7 @@ class Asked(NamedTuple):
     likelihood: Likelihood
     inputs: Inputs
     n_classes: int
-    shared: bool  # one kernel for all functions
+    shared: bool  # one kernel and one set of points for all functions
     even: bool  # every row counts once
     noisy: bool  # errors of inputs, by any remedy
 

@@ -60,7 +60,8 @@ class Decoupled(Natural):
         """The points of the mean are those of one kernel."""
         if not asked.shared:
             raise ValueError(
-                'inference="decoupled" needs one kernel for all: use share_kernel=True.'
+                'inference="decoupled" needs one kernel and one set of points for all functions: '
+                'use share="both".'
             )
 
     def run(self, theta: Theta, q: NaturalForm, context: FitContext, known: bool) -> Outcome:

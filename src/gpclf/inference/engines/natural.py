@@ -76,7 +76,7 @@ class Natural(SiteEngine):
             )
         if not asked.shared:
             raise ValueError(
-                "class_subset needs one kernel for all classes: use share_kernel=True."
+                'class_subset needs one kernel and one set of points for all: use share="both".'
             )
         if asked.inputs.estimated:
             raise ValueError(

@@ -1,10 +1,15 @@
-"""One row for every kernel, likelihood and engine: the laws run on all of them.
+"""One row for every kernel, likelihood and engine, with its truth: the laws run on all of them.
 
 A class that is exported but missing here fails `test_completeness.py`.
 """
 
-import numpy as np
+from collections.abc import Callable
+from typing import NamedTuple
 
+import numpy as np
+from scipy.special import expit, log_expit, log_ndtr, ndtr
+
+import truth
 from gpclf import kernels as k
 from gpclf import likelihoods as lik
 from gpclf.inference.engines import Decoupled, Gradient, MeanField, Natural, PowerEP
@@ -29,26 +34,54 @@ KERNELS = {
     "Product columns": k.RBF(0.8, active_dims=[0]) * k.Linear(1.1, active_dims=[1, 2]),
 }
 
-# likelihood, and the number of classes the laws use it with; a second word: the same otherwise
+
+class Case(NamedTuple):
+    """A likelihood, the number of classes the laws use it with, and what is true of it."""
+
+    likelihood: lik.Likelihood
+    n_classes: int
+    truth: truth.OneFunction | truth.Winner | truth.Softened  # E log p(y | f), and E p(y | f)
+    by_quadrature: bool = False  # the bound is the truth's first, up to quadrature; else below it
+    noisy: bool = False  # ... of E log p(y | f + noise)
+    loose_at_zero: bool = False  # the bound lies below log p(y | f) even where f is known
+    concave: bool = True  # the bound is; else sites may have negative precision
+    ascent: bool = False  # full closed-form steps (rate 1) never lower the ELBO
+
+
+def _exact(likelihood: lik.Likelihood, log_cdf: Callable, cdf: Callable) -> Case:
+    return Case(likelihood, 2, truth.OneFunction(log_cdf, cdf), by_quadrature=True)
+
+
+def _winner(likelihood: lik.Likelihood, n_classes: int, *, noisy: bool = False) -> Case:
+    """The largest function wins, up to flipped labels."""
+    law = truth.Winner(likelihood)
+    return Case(likelihood, n_classes, law, True, noisy, loose_at_zero=noisy, concave=False)
+
+
+# a second word: the same otherwise
 LIKELIHOODS = {
-    "Logit": (lik.Logit(), 2),
-    "LogitPG": (lik.LogitPG(), 2),
-    "Probit": (lik.Probit(), 2),
-    "Step": (lik.Step(), 4),
-    "Step 2": (lik.Step(0.02, learn=False), 2),
-    "NoisyProbit": (lik.NoisyProbit(), 4),
-    "NoisyProbit 2": (lik.NoisyProbit(0.05), 2),
-    "NoisyLogit": (lik.NoisyLogit(), 4),
-    "NoisyLogit 2": (lik.NoisyLogit(), 2),
-    "RobustMax": (lik.RobustMax(), 4),
-    "RobustMax 2": (lik.RobustMax(0.01, learn=True), 2),
-    "Softmax": (lik.Softmax(), 4),
-    "Softmax 2": (lik.Softmax(), 2),
-    "SoftmaxGumbel": (lik.SoftmaxGumbel(), 4),
-    "LogisticSoftmax": (lik.LogisticSoftmax(), 4),
-    "LogisticSoftmax 2": (lik.LogisticSoftmax(), 2),
-    "LogisticSoftmax closed": (lik.LogisticSoftmax(bound_by="augmentation"), 4),
-    "LogisticSoftmaxAugmented": (lik.LogisticSoftmaxAugmented(), 4),
+    "Logit": _exact(lik.Logit(), log_expit, expit),
+    "LogitPG": Case(lik.LogitPG(), 2, truth.OneFunction(log_expit, expit), ascent=True),
+    "Probit": _exact(lik.Probit(), log_ndtr, ndtr),
+    "Step": _winner(lik.Step(), 4),
+    "Step 2": _winner(lik.Step(0.02, learn=False), 2),
+    "NoisyProbit": _winner(lik.NoisyProbit(), 4, noisy=True),
+    "NoisyProbit 2": _winner(lik.NoisyProbit(0.05), 2, noisy=True),
+    "NoisyLogit": _winner(lik.NoisyLogit(), 4, noisy=True),
+    "NoisyLogit 2": _winner(lik.NoisyLogit(), 2, noisy=True),
+    "RobustMax": _winner(lik.RobustMax(), 4),
+    "RobustMax 2": _winner(lik.RobustMax(0.01, learn=True), 2),
+    "Softmax": Case(lik.Softmax(), 4, truth.SOFTMAX),
+    "Softmax 2": Case(lik.Softmax(), 2, truth.SOFTMAX),
+    "SoftmaxGumbel": Case(lik.SoftmaxGumbel(), 4, truth.SOFTMAX),
+    "LogisticSoftmax": Case(lik.LogisticSoftmax(), 4, truth.LOGISTIC_SOFTMAX, concave=False),
+    "LogisticSoftmax 2": Case(lik.LogisticSoftmax(), 2, truth.LOGISTIC_SOFTMAX, concave=False),
+    "LogisticSoftmax closed": Case(
+        lik.LogisticSoftmax(bound_by="augmentation"), 4, truth.LOGISTIC_SOFTMAX, ascent=True
+    ),
+    "LogisticSoftmaxAugmented": Case(
+        lik.LogisticSoftmaxAugmented(), 4, truth.LOGISTIC_SOFTMAX, loose_at_zero=True, ascent=True
+    ),
 }
 
 # engines, and parameters with which each fits the same two classes
@@ -62,20 +95,12 @@ ENGINES = {
 }
 
 
-def _family(*names: str) -> set[str]:
-    return {case for case in LIKELIHOODS if case.split()[0] in names}
+def likelihoods(kept: Callable[[Case], bool]) -> list[str]:
+    """The names of the cases of which this is true."""
+    return sorted(name for name, case in LIKELIHOODS.items() if kept(case))
 
 
-NOISY = _family("NoisyProbit", "NoisyLogit")
-# the largest function wins, up to flipped labels
-FLIPPED = _family("Step", "RobustMax") | NOISY
-# bounds that equal the expectation itself, up to quadrature
-EXACT = _family("Logit", "Probit", "Step", "RobustMax")
-# bounds computed by quadrature: of E log p(y | f), or, with noise, of E log p(y | g)
-QUADRATURE = EXACT | NOISY
-# bounds that lie below log p(y | f) even where f is known
-LOOSE_AT_ZERO = NOISY | _family("LogisticSoftmaxAugmented")
-# bounds that are not concave: sites may have negative precision
-INDEFINITE = FLIPPED | {"LogisticSoftmax", "LogisticSoftmax 2"}
-# full closed-form steps (rate 1) are coordinate ascent: they never lower the ELBO
-COORDINATE_ASCENT = _family("LogitPG", "LogisticSoftmaxAugmented") | {"LogisticSoftmax closed"}
+NOISY = likelihoods(lambda case: case.noisy)
+FLIPPED = likelihoods(lambda case: isinstance(case.truth, truth.Winner))
+CONCAVE = likelihoods(lambda case: case.concave)
+ASCENT = likelihoods(lambda case: case.ascent)

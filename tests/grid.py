@@ -17,7 +17,7 @@ GRID = st.tuples(
 
 
 def row_of(name, draw, dtype=np.float64):
-    likelihood, n_classes = cases.LIKELIHOODS[name]
+    likelihood, n_classes, *_ = cases.LIKELIHOODS[name]
     n_latent = likelihood.n_latent(n_classes)
     y, mu, nu = draw
     return (

@@ -39,7 +39,7 @@ def sharing(share):
 
 def problem(name, *, share="both", rows=ROWS, dtype=np.float64, seed=0):
     """Rows of overlapping clusters, a model with Z not at the rows, and the rows."""
-    likelihood, n_classes = cases.LIKELIHOODS[name]
+    likelihood, n_classes, *_ = cases.LIKELIHOODS[name]
     rng = np.random.default_rng(seed)
     y = np.arange(rows) % n_classes
     X = rng.normal(size=(rows, 3)) + 1.5 * rng.normal(size=(n_classes, 3))[y]

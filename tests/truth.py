@@ -1,5 +1,8 @@
 """Integrals the laws compare with: plain, dense, slow, and written without the library's code."""
 
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
 import numpy as np
 from scipy.special import log_expit, log_ndtr, ndtr
 
@@ -90,3 +93,68 @@ class Race:
         """E log Σ exp h(f): the mean of the largest, less the mean of the noise."""
         largest = np.prod(self.psi, axis=0)
         return self.high - self.weight @ largest - EULER
+
+
+class OneFunction(NamedTuple):
+    """Two classes and one function: p(y | f) = cdf(±f)."""
+
+    log_cdf: Callable
+    cdf: Callable
+
+    def expected_log_prob(self, y, mu, nu):
+        """E log p(y | f)."""
+        return expectation(lambda f: self.log_cdf((2 * y - 1) * f), mu[0], np.sqrt(nu[0]))
+
+    def probabilities(self, mu, nu):
+        """E p(y | f) of both."""
+        one = expectation(self.cdf, mu[0], np.sqrt(nu[0]))
+        return np.array([1 - one, one])
+
+
+class Winner(NamedTuple):
+    """The largest of f + noise wins, and is the label but for a share δ of flips."""
+
+    likelihood: Any
+
+    def _wins(self, mu, nu):
+        sd = np.sqrt(nu + self.likelihood.noise)
+        if len(mu) == 1:
+            return ndtr(np.array([-1, 1]) * mu / sd)
+        return np.array([win(k, mu, sd) for k in range(len(mu))])
+
+    def _flips(self, n_classes):
+        """1 − δ, and δ/(C − 1)."""
+        delta = float(self.likelihood.delta)
+        return 1 - delta, delta / (n_classes - 1)
+
+    def expected_log_prob(self, y, mu, nu):
+        """E log p(y | f + noise)."""
+        wins = self._wins(mu, nu)
+        right, wrong = np.log(self._flips(len(wins)))
+        return wins[y] * right + (1 - wins[y]) * wrong
+
+    def probabilities(self, mu, nu):
+        """E p(y | f) of all."""
+        wins = self._wins(mu, nu)
+        right, wrong = self._flips(len(wins))
+        return right * wins + wrong * (1 - wins)
+
+
+class Softened(NamedTuple):
+    """p(y | f) ∝ exp h(f_y)."""
+
+    kind: str
+    h: Callable
+
+    def expected_log_prob(self, y, mu, nu):
+        """E log p(y | f)."""
+        own = expectation(self.h, mu[y], np.sqrt(nu[y]))
+        return own - Race(self.kind, mu, np.sqrt(nu)).expected_log_sum()
+
+    def probabilities(self, mu, nu):
+        """E p(y | f) of all."""
+        return Race(self.kind, mu, np.sqrt(nu)).probabilities()
+
+
+SOFTMAX = Softened("softmax", lambda f: f)
+LOGISTIC_SOFTMAX = Softened("logistic-softmax", log_expit)

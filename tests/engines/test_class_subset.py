@@ -13,7 +13,7 @@ from gpclf import GPClassifier
 from gpclf.data import ArrayRows
 from gpclf.gaussian import Natural, moments
 from gpclf.inference import engines
-from gpclf.inference.class_subset import ClassDraws
+from gpclf.inference.class_subset import ClassDraws, estimated_total
 from gpclf.inference.passes import step_pass
 from gpclf.inputs import Exact
 from gpclf.kernels import RBF
@@ -80,8 +80,8 @@ def test_drawn_sites_are_the_gradient_and_those_of_the_whole(whole, x64):
             np.testing.assert_allclose(lam, by_mean + tau * mu[drawn], rtol=1e-6, atol=1e-8)
 
 
-@BOTH
-def test_once_every_class_was_drawn_the_targets_are_those_of_all_classes(whole, x64):
+def _draws_at_one_q(whole, drawn_lists):
+    """What steps on these classes in turn found under one q, and what all classes would have."""
     rng = np.random.default_rng(0)
     rows = 30
     X, y = rng.normal(size=(rows, 2)), np.arange(rows, dtype=np.int32) % C
@@ -90,17 +90,41 @@ def test_once_every_class_was_drawn_the_targets_are_those_of_all_classes(whole, 
     theta = Theta(model, jnp.asarray(rng.normal(size=(6, 2))))
     q = Natural(rng.normal(size=(C, 6)), np.stack([2 * np.eye(6)] * C))
     (chunk,) = source.chunks()
-    exact = step_pass(prepare(*theta, 1e-9)[0], moments(q)[0], chunk)[0].target()
-    draws = ClassDraws(whole, rows, C, K)
-    prepared, _ = prepare(*draws.narrowed(theta), 1e-9)
-    for _ in range(2):  # the first time each class is met the others are not yet remembered
-        for drawn in ([0, 1], [2, 3], [3, 4]):
-            drawn = np.array(drawn)
-            m, _ = moments(Natural(q.linear[drawn], q.precision[drawn]))
-            statistics, _ = draws.step(prepared, m, chunk, drawn)
-            target = draws.target(statistics.target())
-    np.testing.assert_allclose(target.precision, exact.precision[drawn], rtol=1e-4, atol=1e-4)
-    np.testing.assert_allclose(target.linear, exact.linear[drawn], rtol=1e-4, atol=1e-4)
+    prepared, m = prepare(*theta, 1e-9)[0], moments(q)[0]
+    exact = step_pass(prepared, m, chunk)[0].target()
+    mu, nu = prepared.marginals(prepared.features(chunk.X), m)
+    totals = np.exp(jax.vmap(lambda *row: jax.nn.logsumexp(log_rest(*row)))(mu, nu))
+    draws = ClassDraws(whole, rows, C, len(drawn_lists[0]))
+    narrow, _ = prepare(*draws.narrowed(theta), 1e-9)
+    for drawn in drawn_lists:
+        m, _ = moments(Natural(q.linear[drawn], q.precision[drawn]))
+        statistics, _ = draws.step(narrow, m, chunk, drawn)
+    return draws, draws.target(statistics.target()), exact, totals
+
+
+@BOTH
+def test_where_all_classes_are_drawn_nothing_is_estimated(whole, x64):
+    draws, target, exact, totals = _draws_at_one_q(whole, [np.arange(C)] * 2)
+    np.testing.assert_allclose(draws.total, totals, rtol=1e-5)
+    np.testing.assert_allclose(target.precision, exact.precision, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(target.linear, exact.linear, rtol=1e-4, atol=1e-4)
+
+
+@given(y=st.integers(0, C - 1), seed=st.integers(0, 9))
+def test_what_rows_remember_is_right_on_average_over_draws(y, seed):
+    rng = np.random.default_rng(seed)
+    rest, usual = rng.uniform(size=C), rng.uniform(size=C)  # however far off the usual is
+    label = np.array([y])
+    found = [
+        estimated_total(rest[None, drawn], rest[label], usual, label, drawn) for drawn in SUBSETS
+    ]
+    np.testing.assert_allclose(np.mean(found), rest.sum(), rtol=1e-12)
+
+
+def test_memory_does_not_hold_a_number_for_every_row_and_class():
+    draws = ClassDraws(CLOSED, 1000, 50, 5)
+    held = sum(part.size for part in vars(draws).values() if isinstance(part, np.ndarray))
+    assert held <= 3 * 1000 + 50
 
 
 @pytest.mark.parametrize("optimizer", ["adam", None])

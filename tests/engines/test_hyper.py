@@ -87,7 +87,9 @@ def test_the_gradient_of_the_dual_bound_equals_finite_differences(name, share):
     numeric = (value(1e-5) - value(-1e-5)) / 2e-5
     pairs = zip(jax.tree.leaves(gradient), directions, strict=True)
     along = sum(float(np.sum(g * d)) for g, d in pairs)
-    np.testing.assert_allclose(along, numeric, rtol=2e-4 if name in cases.INDEFINITE else 2e-5)
+    np.testing.assert_allclose(
+        along, numeric, rtol=2e-5 if cases.LIKELIHOODS[name].concave else 2e-4
+    )
 
 
 @pytest.mark.parametrize("share", ["both", "none"])

@@ -150,7 +150,7 @@ def test_a_parabola_peaks_where_its_slope_is_zero():
     assert peak(1.0, 2.0, 1.0) == np.inf  # bends up
 
 
-@pytest.mark.parametrize("name", sorted(cases.COORDINATE_ASCENT))
+@pytest.mark.parametrize("name", cases.ASCENT)
 def test_full_closed_form_steps_are_coordinate_ascent(name):
     theta, rows, n_latent = problem(name)
     prepared, _ = prepare(*theta, 1e-9)

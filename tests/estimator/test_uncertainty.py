@@ -34,7 +34,7 @@ def test_uncertainty_has_two_parts_that_agree_with_the_probabilities(name):
 
 @pytest.mark.parametrize("name", ["Logit", "Softmax", "NoisyProbit"])
 def test_the_spread_equals_that_of_many_random_draws(name):
-    likelihood, n_classes = cases.LIKELIHOODS[name]
+    likelihood, n_classes, *_ = cases.LIKELIHOODS[name]
     rng = np.random.default_rng(0)
     X = rng.normal(size=(90, 2))
     y = np.argmax(X @ rng.normal(size=(2, n_classes)), axis=1)

@@ -21,7 +21,7 @@ SIZE = 30
 
 def posterior(name, dtype, lengthscale=(0.7, 1.5)):
     """A q that has learned something in every direction."""
-    likelihood, n_classes = cases.LIKELIHOODS[name]
+    likelihood, n_classes, *_ = cases.LIKELIHOODS[name]
     random = np.random.default_rng(0)
     n_latent = likelihood.n_latent(n_classes)
     with jax.enable_x64(True):

@@ -1,8 +1,12 @@
-"""Stochastic steps on a few classes: a step's cost does not grow with their number.
+"""Stochastic steps on a few classes: neither a step's cost nor memory grows with their number.
 
-Each row remembers 1 − p_c of every class as last seen (N·C numbers, float32); their sum is the T
-that a drawn class's sites are taken at (likelihoods/drawn_classes.py). A step reads and renews the
-entries of the drawn classes only.
+A drawn class's sites are taken at a row's T = Σ(1 − p_c) (likelihoods/drawn_classes.py). Each row
+remembers T and its own class's 1 − p_y, and each class the mean r_c of 1 − p_c over the rows of
+others: 2N + C numbers. The D drawn classes that are not the row's own estimate
+
+    T ≈ (1 − p_y) + Σ_{c≠y} r_c + (C − 1)/D Σ_{drawn c≠y} (1 − p_c − r_c),
+
+which is right on average over draws, and T is the mean of the last few of these.
 """
 
 from dataclasses import replace
@@ -10,7 +14,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from gpclf.compilation import program
 from gpclf.data import Chunk
@@ -22,6 +26,7 @@ from gpclf.likelihoods.logistic_softmax import LogisticSoftmaxFamily
 from gpclf.model import Model, Prepared, Theta
 
 SMALLEST = 1e-6  # of 1 − p_c as remembered: the memory steers, it need not resolve
+NEWEST = 0.1  # share of the newest estimate in what is remembered, once there are ten
 
 
 @program
@@ -31,6 +36,20 @@ def _rest(likelihood: DrawnClasses, sites: Sites, label: DrawnLabel) -> Float[Ar
     gamma = own - 2 * jnp.asarray(sites.linear) / likelihood.factor
     log_slope = likelihood.whole.log_slope(label.log_total, likelihood.n_classes)
     return jnp.clip(1 - gamma * jnp.exp(-log_slope)[:, None], 0.0, 1.0)
+
+
+def estimated_total(
+    rest: Float[np.ndarray, "B K"],
+    own: Float[np.ndarray, "B"],
+    usual: Float[np.ndarray, "C"],
+    y: Int[np.ndarray, "B"],
+    drawn: Int[np.ndarray, "K"],
+) -> Float[np.ndarray, "B"]:
+    """T of rows, from 1 − p of the drawn classes: right on average over draws."""
+    is_own = y[:, None] == drawn
+    beyond = np.where(is_own, 0.0, rest - usual[drawn]).sum(axis=1)
+    seen = np.maximum((~is_own).sum(axis=1), 1)
+    return own + usual.sum() - usual[y] + (len(usual) - 1) / seen * beyond
 
 
 class AllClasses:
@@ -68,8 +87,10 @@ class ClassDraws:
 
     def __init__(self, whole: LogisticSoftmaxFamily, n_rows: int, n_classes: int, count: int):
         self.likelihood = DrawnClasses(whole, n_classes, count)
-        self.rest = np.full((n_rows, n_classes), 0.5, np.float32)  # 1 − p_c where f_c is 0
-        self.total = self.rest.sum(axis=1)
+        self.own = np.full(n_rows, 0.5, np.float32)  # 1 − p_y; where f is 0, a half
+        self.usual = np.full(n_classes, 0.5)  # r_c
+        self.total = np.full(n_rows, 0.5 * n_classes, np.float32)  # T
+        self.looks = np.zeros(n_rows, np.int32)  # how many estimates T has seen
         self.factor = n_classes / count
 
     @classmethod
@@ -85,14 +106,14 @@ class ClassDraws:
         """A pass over the chunk as the drawn classes see it, which is remembered."""
         seen = self.seen_by(chunk, drawn)
         statistics, sites = step_pass(prepared, m, seen)
-        self.remember(sites, seen, drawn)
+        self.remember(sites, seen, chunk.y, drawn)
         return statistics, sites
 
     def gradient(self, prepared: Prepared, m: Moments, chunk: Chunk, drawn: Any) -> Pass:
         """Likewise, with gradients."""
         seen = self.seen_by(chunk, drawn)
         found = gradient_pass(prepared, m, seen)
-        self.remember(found.sites, seen, drawn)
+        self.remember(found.sites, seen, chunk.y, drawn)
         return found
 
     def narrowed(self, theta: Theta) -> Theta:
@@ -120,17 +141,24 @@ class ClassDraws:
         label = DrawnLabel(jnp.asarray(place), jnp.asarray(log_total))
         return replace(chunk, y=label)
 
-    def remember(self, sites: Sites, chunk: Chunk, drawn: Any) -> None:
-        """Renew what the chunk's rows know of the drawn classes."""
+    def remember(self, sites: Sites, chunk: Chunk, y: Any, drawn: Any) -> None:
+        """Renew what rows and classes know, from what a pass found of the drawn classes."""
         real = np.asarray(chunk.weight) > 0
-        rows = np.asarray(chunk.rows)[real]
-        rest = np.asarray(_rest(self.likelihood, sites, chunk.y))[real]
+        rows, y = np.asarray(chunk.rows)[real], np.asarray(y)[real]
+        rest = np.asarray(_rest(self.likelihood, sites, chunk.y), np.float64)[real]
         rest = np.maximum(rest, SMALLEST)
-        at = np.ix_(rows, drawn)
-        self.total[rows] += (rest - self.rest[at]).sum(axis=1)
-        self.rest[at] = rest
-        floor = SMALLEST * self.likelihood.n_classes
-        self.total[rows] = np.maximum(self.total[rows], floor)  # against rounding of the sum
+        is_own = y[:, None] == drawn
+        mine = is_own.any(axis=1)
+        self.own[rows[mine]] = rest[is_own]
+        others = np.maximum((~is_own).sum(axis=0), 1)
+        mean = np.where(is_own, 0.0, rest).sum(axis=0) / others
+        self.usual[drawn] += NEWEST * np.where((~is_own).any(axis=0), mean - self.usual[drawn], 0.0)
+        estimate = estimated_total(rest, self.own[rows], self.usual, y, drawn)
+        self.looks[rows] += 1
+        share = np.maximum(1 / self.looks[rows], NEWEST)
+        mixed = self.total[rows] + share * (estimate - self.total[rows])
+        n_classes = self.likelihood.n_classes
+        self.total[rows] = np.clip(mixed, SMALLEST * n_classes, n_classes)
 
     def target(self, target: Natural) -> Natural:
         """Where a step of the drawn classes goes: their own sites, not C/K times those."""

@@ -1,5 +1,7 @@
 """Random rows (y, μ, ν) for the laws of likelihoods, extremes included, and how to run them."""
 
+from functools import cache
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -28,21 +30,31 @@ def row_of(name, draw, dtype=np.float64):
     )
 
 
-_JITTED: dict = {}
+@cache
+def _program(name):
+    """All that laws ask of a row, compiled once for each likelihood and precision."""
+    likelihood = cases.LIKELIHOODS[name].likelihood
+
+    def everything(y, mu, nu):
+        value, gradient = jax.value_and_grad(likelihood.bound, argnums=(1, 2))(y, mu, nu)
+        return {
+            "bound": value,
+            "grad bound": gradient,
+            "sites": likelihood.sites(y, mu, nu),
+            "log_probabilities": likelihood.log_probabilities(mu, nu),
+        }
+
+    return jax.jit(everything), jax.jit(likelihood.log_prob)
 
 
 def compiled(name, method):
-    """Compiled once per likelihood and method, not once per example."""
-    if (name, method) not in _JITTED:
-        bound = getattr(cases.LIKELIHOODS[name][0], method.removeprefix("grad "))
-
-        def function(*arguments):
-            return bound(*arguments)
-
-        if method.startswith("grad "):
-            function = jax.grad(function, argnums=(1, 2))
-        _JITTED[name, method] = jax.jit(function)
-    return _JITTED[name, method]
+    """A method of a likelihood, or the gradient of its bound."""
+    everything, log_prob = _program(name)
+    if method == "log_prob":
+        return log_prob
+    if method == "log_probabilities":
+        return lambda mu, nu: everything(jnp.asarray(0), mu, nu)[method]
+    return lambda y, mu, nu: everything(y, mu, nu)[method]
 
 
 def margin(y, mu):

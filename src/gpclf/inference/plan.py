@@ -8,6 +8,7 @@ Optimizer = Literal["lbfgs", "adam", "adadelta"] | None
 
 FLOATS_AT_ONCE = 2**24  # of the largest array of a chunk, rows × functions × M: 64 MB in float32
 CHUNK_ROWS = 2048
+STEP_OF_CHUNKS = 64  # or an eighth of a chunk: tables of nearly the same length share programs
 LEARNING_ROWS = 8192  # that hyper-parameters see, at least
 MOST_FOR_POINTS, MOST_FOR_ROWS = 20480, 32768  # where Z has many numbers, where rows are many
 SHARE = 16  # one row of so many
@@ -98,11 +99,19 @@ def make_plan(
 
 
 def _chunk_rows(sizes: Sizes) -> int:
-    """As many as work in memory at once, nearly equal where there are few chunks."""
+    """As many as work in memory at once, nearly equal where there are few chunks.
+
+    A few rows that count nothing fill them up, so that the folds of a cross-validation, and tables
+    that grow, need not be compiled for one by one.
+    """
     most = max(64, FLOATS_AT_ONCE // (sizes.n_latent * sizes.n_inducing * sizes.nodes))
     most = max(64, min(2 ** int(np.log2(most)), CHUNK_ROWS // sizes.nodes))
     n_rows = sizes.n_rows
-    return most if n_rows > 4 * most else -(-n_rows // -(-n_rows // most))
+    if n_rows > 4 * most:
+        return most
+    equal = -(-n_rows // -(-n_rows // most))
+    step = max(STEP_OF_CHUNKS, 2 ** int(np.log2(equal)) // 8)
+    return min(most, -(-equal // step) * step)
 
 
 def _learning_rows(sizes: Sizes) -> int:

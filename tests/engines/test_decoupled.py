@@ -10,8 +10,11 @@ from sklearn.datasets import make_moons
 from bad_tables import BAD
 from gpclf import GPClassifier
 from gpclf.gaussian import Natural, moments
+from gpclf.inference import Settings, Sizes, Watch, engines, fit
 from gpclf.inference.decoupled import DecoupledForm, climb_decoupled, look
+from gpclf.inference.decoupled_hyper import dual_bound, hold
 from gpclf.inference.engines import Decoupled
+from gpclf.inference.hyper import flat, shaped_like
 from gpclf.inference.natural import Limits, Start, settle
 from gpclf.inference.passes import with_kept_features
 from gpclf.inference.rules import Variational
@@ -22,6 +25,7 @@ from gpclf.model import prepare
 from problems import POINTS, problem
 
 FEW = {"n_inducing": 5, "random_state": 0}
+QUICK = {**FEW, "max_epochs": 8}
 CLOSE = Limits(300, 1e-11, 1e-10)
 MORE = 4  # of the points are for the mean alone
 
@@ -88,6 +92,31 @@ def test_where_all_points_are_coupled_it_ends_where_the_natural_engine_does(name
     np.testing.assert_allclose(elbo, natural.objective, rtol=1e-9)
 
 
+@pytest.mark.parametrize("name", ["Softmax", "RobustMax"])
+def test_the_gradient_of_the_dual_bound_equals_finite_differences(name, x64):
+    """By kernel, likelihood, Z and Zβ, with the sites of a q that is not settled."""
+    theta, source, n_latent = problem(name)
+    rows = source.in_chunks(25)
+    prepared, _ = prepare(*theta, 1e-9)
+    first = DecoupledForm(
+        np.zeros((n_latent, POINTS)), np.stack([np.eye(POINTS - MORE)] * n_latent)
+    )
+    q, elbo, _ = climb_decoupled(prepared, first, rows, rows, Limits(2, 1e-9, 1e-9))
+    held = hold(prepared, q, rows)
+    assert all(np.all(own.precision >= 0) for own in held.sites)
+    here = dual_bound(held, rows, theta, 1e-9)
+    np.testing.assert_allclose(here.objective, elbo, rtol=1e-12)  # q is what it was
+    np.testing.assert_allclose(here.q.precision, q.precision, rtol=1e-9, atol=1e-9)
+    leaves, structure = jax.tree.flatten(jax.device_put(theta))
+    place, slope = flat(leaves), flat(jax.tree.leaves(here.by_theta))
+    way = np.random.default_rng(0).normal(size=place.shape)
+    up, down = (
+        dual_bound(held, rows, jax.tree.unflatten(structure, shaped_like(leaves, there)), 1e-9)
+        for there in (place + 1e-5 * way, place - 1e-5 * way)
+    )
+    np.testing.assert_allclose((up.objective - down.objective) / 2e-5, slope @ way, rtol=1e-4)
+
+
 def test_points_for_the_mean_lie_between_fewer_and_more_coupled_points(x64):
     theta, source, n_latent = problem("Logit")
     prepared, _ = prepare(*theta, 1e-9)
@@ -122,23 +151,99 @@ def test_conjugate_gradients_solve_for_all_functions_at_once():
 
 def test_without_more_points_it_is_the_coupled_engine(moons):
     X, y = moons
-    settings = {"n_inducing": 5, "max_epochs": 8, "random_state": 0}
-    coupled = GPClassifier(**settings).fit(X, y)
-    none = GPClassifier(**settings, inference=Decoupled(n_mean=0)).fit(X, y)
+    coupled = GPClassifier(**QUICK).fit(X, y)
+    none = GPClassifier(**QUICK, inference=Decoupled(n_mean=0)).fit(X, y)
     assert none.elbo_ == coupled.elbo_
     assert np.array_equal(none.predict_proba(X), coupled.predict_proba(X))
 
 
-@pytest.mark.parametrize("likelihood", ["logit", "softmax", "robust-max"])
-def test_more_points_for_the_mean_raise_the_elbo_at_the_same_kernel_and_points(moons, likelihood):
+def _value(clf):
+    """What is climbed: the ELBO, and the prior of the kernel."""
+    return clf.elbo_ + float(clf.kernel_.log_prior())
+
+
+@pytest.mark.parametrize("name", ["Probit", "RobustMax"])
+def test_learning_never_lowers_the_bound_and_ends_above_that_of_the_coupled_kernel(name, x64):
+    """Objective and prior of θ: every round begins with the best of all before it."""
+    theta, source, n_latent = problem(name)
+    engine = Decoupled(n_mean=8)
+    plan = engine.plan(Sizes(source.n_rows, n_latent, POINTS, 3), 36)._replace(chunk_rows=16)
+    seen, total = [], source.total_weight
+
+    def report(line):
+        if line.stage.startswith("mean: "):
+            value = line.elbo * total + float(line.theta.model.log_prior())
+            seen.append((line.stage, value))
+
+    rng = np.random.default_rng(0)
+    end = fit(theta, n_latent, source, engine, plan, Settings(), rng, Watch(report))
+    stages, values = zip(*seen, strict=True)
+    first = stages.index("mean: hyper-parameters")
+    assert stages[first:].count("mean: posterior") > 1  # several rounds
+    best = np.maximum.accumulate(values)
+    steps = [i for i, stage in enumerate(stages) if i > 0 and "hyper" not in stage]
+    assert all(values[i] >= best[i - 1] - 1e-9 for i in steps)
+    prior = float(end.theta.model.log_prior())
+    assert end.objective + prior > values[first - 1] + 1e-3  # where θ was still the coupled one
+    assert end.theta.Z.shape[0] == end.q.mean.shape[1] > POINTS
+
+
+@pytest.mark.parametrize("likelihood", ["softmax", "robust-max"])
+def test_without_an_optimizer_more_points_raise_the_elbo_of_the_same_kernel(moons, likelihood):
     X, y = moons
-    settings = {"n_inducing": 5, "max_epochs": 8, "random_state": 0}
-    coupled = GPClassifier(likelihood, **settings).fit(X, y)
-    more = clone(coupled).set_params(inference=Decoupled(n_mean=8)).fit(X, y)
+    settings = {**QUICK, "likelihood": likelihood, "kernel": RBF(0.7, 3.0)}
+    coupled = GPClassifier(**settings, inference=engines.Natural(optimizer=None)).fit(X, y)
+    more = clone(coupled).set_params(inference=Decoupled(8, optimizer=None)).fit(X, y)
     assert repr(more.kernel_) == repr(coupled.kernel_)
     np.testing.assert_array_equal(more.inducing_points_[:5], coupled.inducing_points_)
     assert more.elbo_ >= coupled.elbo_
     assert len(more.inducing_points_) > 5
+
+
+@pytest.mark.parametrize("optimizer", ["lbfgs", "adam"])
+def test_points_that_are_not_learned_stay_and_those_of_the_mean_are_rows(moons, optimizer):
+    X, y = moons
+    engine = Decoupled(n_mean=8, optimizer=optimizer, learn_inducing=False)
+    settings = {**QUICK, "precision": "double"}
+    clf = GPClassifier(**settings, inference=engine).fit(X, y)
+    kept = clone(clf).set_params(inference=engines.Natural(optimizer=None)).fit(X, y)
+    np.testing.assert_array_equal(clf.inducing_points_[:5], kept.inducing_points_)
+    more = clf.inducing_points_[5:]
+    assert len(more) > 0
+    assert np.max(np.min(np.abs(more[:, None] - X).sum(-1), axis=1)) < 1e-9
+    assert repr(clf.kernel_) != repr(kept.kernel_)
+
+
+@pytest.mark.parametrize("likelihood", ["logit", "robust-max"])
+def test_steps_on_batches_reach_the_bound_of_full_steps(moons, likelihood):
+    X, y = moons
+    settings = {**FEW, "likelihood": likelihood, "kernel": RBF(0.7, 3.0), "max_epochs": 30}
+    whole = GPClassifier(**settings, inference=Decoupled(8, optimizer=None)).fit(X, y)
+    batches = Decoupled(8, optimizer=None, batch_size=40)
+    found = GPClassifier(**settings, inference=batches).fit(X, y)
+    assert len(found.inducing_points_) == len(whole.inducing_points_)
+    assert "mean: epoch limit" in found.stopped_
+    coupled = GPClassifier(**settings, inference=engines.Natural(optimizer=None)).fit(X, y)
+    assert abs(found.elbo_ - whole.elbo_) < 0.05 * (whole.elbo_ - coupled.elbo_)
+
+
+def test_the_bound_reported_after_batches_is_that_of_all_rows(moons):
+    X, y = moons
+    engine = Decoupled(8, optimizer="adam", batch_size=40)
+    clf = GPClassifier(**{**QUICK, "max_epochs": 3}, inference=engine).fit(X, y)
+    bound = clf.expected_log_likelihood(X, y).sum() - clf.kl_divergence()
+    np.testing.assert_allclose(clf.elbo_, bound, rtol=1e-4)
+
+
+def test_adam_on_batches_raises_the_decoupled_bound_by_the_kernel_too(moons):
+    X, y = moons
+    ends = []
+    for optimizer in (None, "adam"):
+        engine = Decoupled(8, optimizer=optimizer, batch_size=40)
+        settings = {**FEW, "kernel": RBF(0.7, 3.0), "max_epochs": 30}
+        ends.append(GPClassifier(**settings, inference=engine).fit(X, y))
+    assert _value(ends[1]) > _value(ends[0])
+    assert "hyper-parameters: epoch limit" in ends[1].stopped_
 
 
 def test_the_variance_knows_nothing_of_points_for_the_mean(fitted):

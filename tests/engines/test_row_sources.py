@@ -92,7 +92,9 @@ def test_every_engine_reads_rows_forwards_one_chunk_at_a_time(case, x64):
     _same(*_both(engine, source, theta, n_latent))
 
 
-@pytest.mark.parametrize("kind", [engines.Natural, engines.PowerEP, engines.Gradient])
+@pytest.mark.parametrize(
+    "kind", [engines.Natural, engines.PowerEP, engines.Gradient, engines.Decoupled]
+)
 def test_so_do_steps_on_batches(kind, x64):
     theta, source, n_latent = problem("Probit")
     _same(*_both(kind(optimizer="adam", batch_size=20), source, theta, n_latent))

@@ -13,11 +13,12 @@ products, so no matrix of Zβ and rows is squared. The features take N(M + Mβ)�
 from collections.abc import Callable
 from typing import NamedTuple
 
+import jax
 import numpy as np
 from jaxtyping import Float
 
 from gpclf.data import Chunk, Rows
-from gpclf.gaussian import Moments, Natural, moments
+from gpclf.gaussian import Moments, Natural, divergence, moments
 from gpclf.inference.incremental import new_points
 from gpclf.inference.natural import SMALLEST_RATE, Limits
 from gpclf.inference.passes import curvature, gradient_pass
@@ -38,6 +39,12 @@ class DecoupledForm(NamedTuple):
 
     mean: Means
     precision: Float[np.ndarray, "C M M"]
+
+    @classmethod
+    def of(cls, m: Moments) -> "DecoupledForm":
+        """The reverse of `moments`."""
+        S = np.eye(m.excess.shape[-1]) + m.excess
+        return cls(np.asarray(m.mean), np.linalg.inv(S))
 
     def moments(self) -> tuple[Moments, float]:
         """The moments, S − I of Z alone, and the sum of KL(q ‖ N(0, I))."""
@@ -68,6 +75,12 @@ def look(prepared: Prepared, q: DecoupledForm, rows: Rows) -> Seen:
     target = np.eye(by_S.shape[-1]) - (by_S + np.swapaxes(by_S, 1, 2))
     elbo = np.nan if sums.not_finite else float(sums.bound) - kl
     return Seen(elbo, m, np.asarray(sums.by_q.mean) - q.mean, target)
+
+
+def bound_of(prepared: Prepared, m: Moments, rows: Rows) -> float:
+    """The ELBO of all rows; NaN where a site is no number."""
+    sums = rows.sum(lambda chunk: gradient_pass(prepared, m, chunk).sums())
+    return np.nan if sums.not_finite else float(sums.bound) - divergence(m)
 
 
 def _newton(prepared: Prepared, q: DecoupledForm, here: Seen, some: Rows) -> Means:
@@ -138,5 +151,5 @@ def with_mean_points(
     added = new_points(prepared, candidates, count, KNOWN)
     m, _ = moments(q)
     mean = np.pad(m.mean, ((0, 0), (0, len(added))))
-    wider = Theta(theta.model, np.concatenate([theta.Z, added]))
+    wider = Theta(theta.model, jax.device_put(np.concatenate([theta.Z, added])))
     return wider, DecoupledForm(mean, np.asarray(q.precision))

@@ -39,7 +39,7 @@ class Evaluation(NamedTuple):
 
     objective: float  # NaN where there is none
     by_theta: Theta
-    q: Natural
+    q: Any  # in the form that an engine has
     here: Seen | None = None  # the rows under this q
 
 
@@ -133,7 +133,7 @@ def improve(
     total: float,
     evaluations: int,
     moves: Moves,
-    on_evaluation: Callable[[float, Theta, Natural], None],
+    on_evaluation: Callable[[float, Theta, Any], None],
 ) -> Improved:
     """L-BFGS on an objective and the prior of θ, by so many evaluations; `total`: the rows' weight.
 

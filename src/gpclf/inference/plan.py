@@ -120,6 +120,11 @@ def _learning_rows(sizes: Sizes) -> int:
     return max(LEARNING_ROWS, for_points, for_rows) // (1 if sizes.nodes == 1 else 2)
 
 
+def rows_for_points(plan: Plan, n_points: int, n_features: int) -> int:
+    """Those of the hyper-parameters, where there are more points than were planned for."""
+    return max(plan.learning_rows, min(n_points * n_features // 2, MOST_FOR_POINTS))
+
+
 def schedule(plan: Plan, n_rows: int, n_latent: int) -> list[Round]:
     """The rounds of hyper-parameters, coarse to fine; not many more rows need no coarse ones.
 

@@ -224,14 +224,18 @@ class Variational(Rule):
         self, prepared: Prepared, q: Natural, sites: Kept[Sites], rows: Rows
     ) -> Kept[Sites]:
         """Without negative precisions, and with their slopes under q."""
-        if not any(np.any(part.precision < 0) for part in sites):
-            return sites
-        m, _ = moments(q)
+        return without_negative(prepared, moments(q)[0], sites, rows)
 
-        def made(chunk: Chunk, own: Sites) -> Sites:
-            return Sites(*map(np.asarray, definite(prepared, m, own, chunk)))
 
-        return rows.keep(made, sites)
+def without_negative(prepared: Prepared, m: Moments, sites: Kept[Sites], rows: Rows) -> Kept[Sites]:
+    """The sites with negative precisions set to 0, each with the slope under m that it had."""
+    if not any(np.any(part.precision < 0) for part in sites):
+        return sites
+
+    def made(chunk: Chunk, own: Sites) -> Sites:
+        return Sites(*map(np.asarray, definite(prepared, m, own, chunk)))
+
+    return rows.keep(made, sites)
 
 
 def posterior_from_sites(prepared: Prepared, sites: Kept[Sites], rows: Rows) -> Natural:

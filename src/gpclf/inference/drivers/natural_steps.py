@@ -1,4 +1,4 @@
-"""What moves in epochs of natural steps: q alone, or θ by Adam beside it; by two rules."""
+"""What moves in epochs of natural steps: q alone, or θ by Adam beside it; for three kinds of q."""
 
 import jax
 import numpy as np
@@ -7,11 +7,12 @@ from gpclf.data import Chunk, Kept, Rows
 from gpclf.gaussian import Moments, Natural, moments
 from gpclf.inference.class_subset import AllClasses, ClassDraws
 from gpclf.inference.context import FitContext
+from gpclf.inference.decoupled import DecoupledForm
 from gpclf.inference.drivers.epochs import LEAST_RATE, Mover, Step, natural_rate
-from gpclf.inference.hyper import batch_gradient, uphill
+from gpclf.inference.hyper import PassOver, batch_gradient, uphill
 from gpclf.inference.natural import any_negative, first_for_batches, stochastic_step, tempered
 from gpclf.inference.optim.adaptive import Adaptive, falling
-from gpclf.inference.passes import Pass, held_sum, with_features, with_prior
+from gpclf.inference.passes import Pass, gradient_pass, held_sum, with_features, with_prior
 from gpclf.inference.power_passes import Fraction, tied_pass
 from gpclf.likelihoods import Sites
 from gpclf.model import Prepared, Theta, prepare
@@ -48,7 +49,22 @@ class _Moving(Mover):
         self.theta = self.adam.step(self.theta, slope, falling(ADAM_RATE, now.share))
         self.prepared = self._prepare()
 
-    def point(self) -> tuple[Theta, Natural]:
+    def seen_under(
+        self, m: Moments, batch: Rows, one_pass: PassOver
+    ) -> tuple[Pass, Theta | None, Natural, Kept[Sites]]:
+        """A batch under moments: its sums, their gradient by θ, its sites together and apart."""
+        kept = batch.keeping(lambda chunk: with_features(self.prepared, chunk), 0)
+        if self.learns:
+            sums, by_theta, sites = batch_gradient(self.prepared, m, kept, one_pass)
+        else:
+            sums, sites = kept.sum_and_keep(
+                lambda chunk: ((one := one_pass(self.prepared, m, chunk)).sums(), one.sites)
+            )
+            by_theta = None
+        summed = kept.sum(lambda chunk, own: held_sum(self.prepared, own, chunk), sites)
+        return sums, by_theta, with_prior(summed), sites
+
+    def point(self) -> tuple[Theta, Natural | Moments]:
         """θ and q as they are."""
         return self.theta, self.q
 
@@ -97,6 +113,39 @@ class NaturalSteps(_Moving):
         return self.classes.widened(self.theta), self.q
 
 
+class DecoupledSteps(_Moving):
+    """More points for the mean alone: the natural step of all points, seen through fewer.
+
+    (h, P) of all points move as those of the coupled family do, towards Σ λ(a,b) and
+    I + Σ τ(a,b)(a,b)ᵀ. The mean is P⁻¹h, and Λ the block of the first `size` points in P: sites
+    under these lead to where nothing leads up the decoupled bound.
+    """
+
+    def __init__(self, theta: Theta, q: Natural, context: FitContext, seen: int, size: int):
+        super().__init__(theta, q, context, seen)
+        self.size = size
+
+    def form(self) -> DecoupledForm:
+        """The mean of all points, and Λ of those that have one."""
+        Lambda = np.asarray(self.q.precision)[:, : self.size, : self.size]
+        return DecoupledForm(np.asarray(moments(self.q)[0].mean), Lambda)
+
+    def step(self, batch: Rows, now: Step) -> float:
+        """One step on (h, P), and on θ where that is learned."""
+        m, kl = self.form().moments()
+        sums, by_theta, target, sites = self.seen_under(m, batch, gradient_pass)
+        if sums.beyond is not None:
+            target = target._replace(linear=target.linear + sums.beyond)
+        self.q = stochastic_step(self.q, target, self.rate(now), any_negative(*sites))
+        if by_theta is not None:
+            self.learn(by_theta, now)
+        return float(sums.bound) - kl
+
+    def point(self) -> tuple[Theta, Moments]:
+        """θ, and the moments of the decoupled q."""
+        return self.theta, self.form().moments()[0]
+
+
 class TiedSteps(_Moving):
     """Stochastic EP: one site for all rows, so that memory does not grow with them.
 
@@ -124,7 +173,7 @@ class TiedSteps(_Moving):
             without.append(int(none))
             return found
 
-        sums, by_theta, target, sites = self._seen(batch, m, tied)
+        sums, by_theta, target, sites = self.seen_under(m, batch, tied)
         inside = log_normaliser(self.q, moments(self.q)[0])
         energy = float(sums.bound) + inside
         energy += total / self.alpha * (log_normaliser(cavity, m) - inside)
@@ -134,21 +183,6 @@ class TiedSteps(_Moving):
         first = now.number % -(-self.context.rows.n_rows // self.context.plan.batch_rows) == 0
         self.without = sum(without) + (0 if first else self.without)
         return energy
-
-    def _seen(
-        self, batch: Rows, m: Moments, tied
-    ) -> tuple[Pass, Theta | None, Natural, Kept[Sites]]:
-        """The batch under the cavity: its sums, their gradient by θ, and its sites together."""
-        kept = batch.keeping(lambda chunk: with_features(self.prepared, chunk), 0)
-        if self.learns:
-            sums, by_theta, sites = batch_gradient(self.prepared, m, kept, tied)
-        else:
-            sums, sites = kept.sum_and_keep(
-                lambda chunk: ((one := tied(self.prepared, m, chunk)).sums(), one.sites)
-            )
-            by_theta = None
-        summed = kept.sum(lambda chunk, own: held_sum(self.prepared, own, chunk), sites)
-        return sums, by_theta, with_prior(summed), sites
 
 
 def log_normaliser(q: Natural, m: Moments) -> float:

@@ -7,21 +7,34 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from gpclf.data import Rows
 from gpclf.data.rows import KEPT_FLOATS
+from gpclf.gaussian import Moments
 from gpclf.gaussian import Natural as NaturalForm
 from gpclf.inference.context import FitContext, Outcome
-from gpclf.inference.decoupled import climb_decoupled, with_mean_points
+from gpclf.inference.decoupled import (
+    DecoupledForm,
+    bound_of,
+    climb_decoupled,
+    with_mean_points,
+)
+from gpclf.inference.decoupled_hyper import curvature_of, learn_decoupled
+from gpclf.inference.drivers.epochs import run_epochs
+from gpclf.inference.drivers.natural_steps import DecoupledSteps
 from gpclf.inference.engines.base import Asked
 from gpclf.inference.engines.natural import Natural
-from gpclf.inference.natural import Limits
+from gpclf.inference.hyper import log_prior
+from gpclf.inference.natural import FIRST_ROWS, Limits
 from gpclf.inference.passes import with_kept_features
+from gpclf.inference.plan import rows_for_points
 from gpclf.inference.stops import Stop
 from gpclf.model import Theta, prepare
 
 MORE_POINTS = 2  # times as many for the mean alone
 CANDIDATES = 4000  # rows that may become points of the mean
 STEPS = 30
-COUPLED = 0.8  # share of the work, before the points of the mean
+COUPLED = 0.6  # share of the work, before the points of the mean
+LEARNING = 0.8  # of the rest, for kernel and points
 
 
 class Decoupled(Natural):
@@ -65,7 +78,7 @@ class Decoupled(Natural):
             )
 
     def run(self, theta: Theta, q: NaturalForm, context: FitContext, known: bool) -> Outcome:
-        """The coupled fit, then steps on the mean and Λ together."""
+        """The coupled fit, then θ and q on the bound with more points for the mean."""
         with context.log.scope(0.0, 1.0 if self.n_mean == 0 else COUPLED):
             coupled = super().run(theta, q, context, known)
         size = coupled.theta.Z.shape[-2]
@@ -79,23 +92,71 @@ class Decoupled(Natural):
         theta, here = with_mean_points(coupled.theta, coupled.q, prepared, candidates, count)
         if here.mean.shape[1] == size:
             return coupled._replace(more=f"; mean: {Stop.NO_POINT}")
-        prepared, _ = prepare(*theta, context.jitter)
-        most = max(context.rows.chunk_rows, KEPT_FLOATS // here.mean.shape[1])
-        some = with_kept_features(prepared, context.rows.sample(most, context.rng))
-        total, step = context.rows.total_weight, itertools.count(1)
-        here, elbo, stop = climb_decoupled(
-            prepared,
-            here,
-            some if some.n_rows == context.rows.n_rows else context.rows,
-            some,
-            Limits(STEPS, context.tolerance * total, context.slack(total)),
-            lambda elbo, m: context.log.note(
-                "mean", elbo / total, COUPLED + (1 - COUPLED) * next(step) / STEPS, theta, m
-            ),
-        )
-        return coupled._replace(
-            theta=theta, q=here.moments()[0], objective=elbo, more=f"; mean: {stop}"
-        )
+        with context.log.scope(COUPLED, 1.0, named="mean: "):
+            return self._with_more(theta, here, context, coupled)
+
+    def _with_more(
+        self, theta: Theta, q: DecoupledForm, context: FitContext, coupled: Outcome
+    ) -> Outcome:
+        """θ by rounds where L-BFGS learns it, then q of all rows, or both on batches."""
+        plan, rows, log = context.plan, context.rows, context.log
+        evaluations = plan.evaluations // 2
+        if plan.optimizer != "lbfgs" or log.enough or evaluations == 0:
+            return _posterior(theta, q, context, coupled)
+        part = rows.sample(rows_for_points(plan, *theta.Z.shape), context.rng)
+        with log.scope(0.0, LEARNING):
+            learned = learn_decoupled(theta, q, part, context, evaluations)
+        with log.scope(LEARNING, 1.0):
+            found = coupled._replace(hyper=learned.stop)
+            found = _posterior(learned.theta, learned.q, context, found, part)
+            if not plan.full_batch or _value(found) >= _value(coupled):
+                return found
+            # what some rows say was not so of all of them
+            return _posterior(theta, q, context, coupled)
+
+
+def _value(of: Outcome) -> float:
+    """What is climbed: the ELBO, and the prior of θ."""
+    return of.objective + float(log_prior(of.theta.model)[0])
+
+
+def _posterior(
+    theta: Theta, q: DecoupledForm, context: FitContext, before: Outcome, known: Rows | None = None
+) -> Outcome:
+    """q of all rows, by full steps or on batches; `known`: rows that q knows."""
+    if context.plan.full_batch:
+        q, elbo, stop = _of_all_rows(theta, q, context)
+        more = f"; mean: {stop}"
+        return before._replace(theta=theta, q=q.moments()[0], objective=elbo, more=more)
+    prepared, _ = prepare(*theta, context.jitter)
+    some = context.rows.sample(FIRST_ROWS, context.rng) if known is None else known
+    first = curvature_of(prepared, q, with_kept_features(prepared, some))
+    size = q.precision.shape[-1]
+    steps = DecoupledSteps(theta, first, context, some.n_rows, size)
+    end = run_epochs(steps, context)
+    assert isinstance(end.q, Moments)
+    hyper = end.stop if steps.learns else before.hyper
+    prepared, _ = prepare(*end.theta, context.jitter)
+    elbo = bound_of(prepared, end.q, context.rows)
+    return Outcome(end.theta, end.q, elbo, hyper, before.posterior, f"; mean: {end.stop}")
+
+
+def _of_all_rows(
+    theta: Theta, q: DecoupledForm, context: FitContext
+) -> tuple[DecoupledForm, float, Stop]:
+    """Steps on the mean and Λ together, the curvature from as many rows as features fit of."""
+    prepared, _ = prepare(*theta, context.jitter)
+    most = max(context.rows.chunk_rows, KEPT_FLOATS // q.mean.shape[1])
+    some = with_kept_features(prepared, context.rows.sample(most, context.rng))
+    total, step = context.rows.total_weight, itertools.count(1)
+    return climb_decoupled(
+        prepared,
+        q,
+        some if some.n_rows == context.rows.n_rows else context.rows,
+        some,
+        Limits(STEPS, context.tolerance * total, context.slack(total)),
+        lambda elbo, m: context.log.note("all rows", elbo / total, next(step) / STEPS, theta, m),
+    )
 
 
 def _real_rows(chunk: Any) -> np.ndarray:

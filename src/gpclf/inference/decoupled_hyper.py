@@ -2,8 +2,8 @@
 
 Sites (τ, λ) with τ ≥ 0 are held, and q follows the features of θ: P(θ) = I + Σ τ(a,b)(a,b)ᵀ,
 P (m, m_β) = Σ λ(a,b) + r, and Λ is the block of Z in P, plus R. The rest (r, R) makes q what it was
-at the θ of the sites, and is 0 where nothing led up there; so a round never begins below where it
-was, and P is positive definite wherever θ goes. Each evaluation takes (4C + 5) N (M + Mβ)².
+at the θ of the sites; so no round begins below the one before, and P is positive definite wherever
+θ goes. An evaluation takes about 2C + 4 products of size N(M + Mβ)².
 """
 
 import itertools
@@ -135,9 +135,9 @@ def learn_decoupled(
     log, memory = context.log, Memory()
     before, stop = -np.inf, Stop.EVALUATIONS
     for done in range(0, evaluations, ROUND):
-        q = _steps(theta, q, rows, context, done, evaluations)
+        q, held = _steps(theta, q, rows, context, done, evaluations)
         used = min(ROUND, evaluations - done)
-        better = _hyper(theta, q, rows, context, memory, done, used, evaluations)
+        better = _hyper(theta, held, rows, context, memory, done, used, evaluations)
         if better.found is None:
             stop = Stop.NOT_A_NUMBER
             break
@@ -156,8 +156,8 @@ def learn_decoupled(
 
 def _steps(
     theta: Theta, q: DecoupledForm, rows: Rows, context: FitContext, done: int, planned: int
-) -> DecoupledForm:
-    """Refresh q under θ."""
+) -> tuple[DecoupledForm, HeldDecoupled]:
+    """Refresh q under θ, and what makes it up."""
     prepared, _ = prepare(*theta, context.jitter)
     kept, total = with_kept_features(prepared, rows), rows.total_weight
     steps = STEPS if done else FIRST_STEPS
@@ -166,12 +166,13 @@ def _steps(
     def note(elbo: float, m: Moments) -> None:
         context.log.note("posterior", elbo / total, done / planned, theta, m)
 
-    return climb_decoupled(prepared, q, kept, kept, limits, note)[0]
+    q, _, _ = climb_decoupled(prepared, q, kept, kept, limits, note)
+    return q, hold(prepared, q, kept)
 
 
 def _hyper(
     theta: Theta,
-    q: DecoupledForm,
+    held: HeldDecoupled,
     rows: Rows,
     context: FitContext,
     memory: Memory,
@@ -180,9 +181,7 @@ def _hyper(
     planned: int,
 ) -> Improved:
     """Improve θ while the sites are held."""
-    prepared, _ = prepare(*theta, context.jitter)
-    held, total = hold(prepared, q, rows), rows.total_weight
-    count = itertools.count(done + 1)
+    total, count = rows.total_weight, itertools.count(done + 1)
 
     def note(elbo: float, theta: Theta, q: DecoupledForm) -> None:
         share = next(count) / planned

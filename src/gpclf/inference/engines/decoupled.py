@@ -1,4 +1,4 @@
-"""The decoupled engine: what the natural engine found, and more points for the mean alone."""
+"""The decoupled engine: from what the natural engine found, with more points for the mean alone."""
 
 import itertools
 from numbers import Integral
@@ -40,12 +40,25 @@ LEARNING = 0.8  # of the rest, for kernel and points
 class Decoupled(Natural):
     """Orthogonally decoupled bases (Salimbeni et al. 2018): "ORTH" in Liu et al. (2019).
 
+    The natural engine goes before. Then there are more points, for the mean alone, and kernel,
+    likelihood and all points climb the bound with these.
+
     Parameters
     ----------
-    n_mean : "auto" or int
-        More points for the mean alone; "auto": twice as many as inducing points.
-    optimizer, batch_size, learning_rate, learn_inducing
-        Of the natural engine, which goes before.
+    n_mean : "auto" or int, default="auto"
+        More points for the mean alone, or as many as rows need; "auto": twice as many as inducing
+        points. 0: the natural engine.
+    optimizer : "auto", "lbfgs", "adam" or None, default="auto"
+        For hyper-parameters, before there are more points and after: L-BFGS on the dual bound,
+        after them by half as many evaluations; Adam beside stochastic steps; or None to keep the
+        kernel, the inducing points and the rows that are points of the mean. "auto": L-BFGS.
+    batch_size : "auto" or int, default="auto"
+        Rows in a stochastic step. "auto": no stochastic steps but all rows at once, in chunks;
+        with Adam 1,024. There are `max_epochs` epochs before there are more points and after.
+    learning_rate : "auto" or float, default="auto"
+        The first rate of stochastic steps, above 0 and at most 1; it falls to 0 with the last.
+    learn_inducing : bool, default=True
+        Whether inducing points and those of the mean move, too, when the kernel is learned.
     """
 
     name = "decoupled"
@@ -109,9 +122,9 @@ class Decoupled(Natural):
         with log.scope(LEARNING, 1.0):
             found = coupled._replace(hyper=learned.stop)
             found = _posterior(learned.theta, learned.q, context, found, part)
-            if not plan.full_batch or _value(found) >= _value(coupled):
-                return found
-            # what some rows say was not so of all of them
+        if not plan.full_batch or _value(found) >= _value(coupled):
+            return found
+        with log.scope(1.0, 1.0):  # what some rows said was not so of all of them
             return _posterior(theta, q, context, coupled)
 
 

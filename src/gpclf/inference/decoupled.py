@@ -56,7 +56,7 @@ class DecoupledForm(NamedTuple):
         return DecoupledForm(self.mean + rate * way.mean, self.precision + rate * way.precision)
 
 
-class Seen(NamedTuple):
+class Slopes(NamedTuple):
     """All rows under one q."""
 
     elbo: float  # NaN where q is no Gaussian or a site no number
@@ -65,16 +65,16 @@ class Seen(NamedTuple):
     target: Float[np.ndarray, "C M M"]  # Λ of a full step
 
 
-def look(prepared: Prepared, q: DecoupledForm, rows: Rows) -> Seen:
+def look(prepared: Prepared, q: DecoupledForm, rows: Rows) -> Slopes:
     """The ELBO, its gradient by the means, and the closed form of Λ: N·M² and N·(M + Mβ)."""
     m, kl = q.moments()
     if not np.isfinite(kl):
-        return Seen(np.nan, m, q.mean, q.precision)
+        return Slopes(np.nan, m, q.mean, q.precision)
     sums = rows.sum(lambda chunk: gradient_pass(prepared, m, chunk).sums())
     by_S = np.asarray(sums.by_q.excess)
     target = np.eye(by_S.shape[-1]) - (by_S + np.swapaxes(by_S, 1, 2))
     elbo = np.nan if sums.not_finite else float(sums.bound) - kl
-    return Seen(elbo, m, np.asarray(sums.by_q.mean) - q.mean, target)
+    return Slopes(elbo, m, np.asarray(sums.by_q.mean) - q.mean, target)
 
 
 def bound_of(prepared: Prepared, m: Moments, rows: Rows) -> float:
@@ -83,7 +83,7 @@ def bound_of(prepared: Prepared, m: Moments, rows: Rows) -> float:
     return np.nan if sums.not_finite else float(sums.bound) - divergence(m)
 
 
-def _newton(prepared: Prepared, q: DecoupledForm, here: Seen, some: Rows) -> Means:
+def _newton(prepared: Prepared, q: DecoupledForm, here: Slopes, some: Rows) -> Means:
     """Where the means go: Newton's step with the sites' precisions for the curvature.
 
     It needs no more rows than stand for all: an approximate curvature makes another way up.

@@ -1,5 +1,6 @@
 """The frozen result of a fit: inducing points, q, kernel and likelihood. It needs no data."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -125,6 +126,8 @@ def freeze(theta: Theta, q: Natural | Moments, jitter: float, row_dtype: Any) ->
     with one_thread():  # else BLAS's threads and XLA's fight for the same cores
         prepared, _ = prepare(*theta, jitter)
         m = moments(q)[0] if isinstance(q, Natural) else q
+        model = replace(theta.model, inputs=theta.model.inputs.without_rows())
+        prepared = replace(prepared, model=model)
         prepared, m = jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), (prepared, m))
         return Posterior(prepared, m, find_roots(prepared, m, row_dtype), np.dtype(row_dtype).name)
 

@@ -155,7 +155,7 @@ def test_what_cannot_draw_classes_says_so():
         GPClassifier("logistic-softmax", inference=none).fit(X, y)
 
 
-@pytest.mark.parametrize("kind", ["latent", "amortised", "augment"])
+@pytest.mark.parametrize("kind", ["latent", "amortised", "augment", "parametric"])
 def test_rows_of_several_nodes_cannot_draw_classes_and_say_so(kind):
     X, y = np.random.default_rng(0).normal(size=(30, 2)), np.arange(30) % 4
     engine = engines.Natural(class_subset=2)

@@ -1,6 +1,7 @@
 """Laws of sources of rows: an engine needs no more than one chunk after the other, forwards."""
 
 import weakref
+from dataclasses import replace
 
 import jax
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import cases
 from gpclf.data import ArrayRows, Kept, Rows
 from gpclf.inference import Settings, Sizes, engines, fit
+from gpclf.inputs import Parametric
 from problems import POINTS, ROWS, problem
 
 
@@ -103,6 +105,18 @@ def test_so_do_steps_on_batches(kind, x64):
 def test_so_do_rounds_on_some_of_the_rows(x64):
     theta, source, n_latent = problem("Probit")
     _same(*_both(engines.Natural(), source, theta, n_latent, learning_rows=32))
+
+
+@pytest.mark.parametrize("engine", [engines.Natural(), engines.Natural("adam", 20)])
+def test_so_do_fits_with_parameters_for_each_row(engine, x64):
+    theta, source, n_latent = problem("Probit")
+    inputs = Parametric(count=4, log_std=np.log(0.3)).for_rows(ROWS, 3)
+    theta = theta._replace(model=replace(theta.model, inputs=inputs))
+    arrays, forwards = _both(engine, source, theta, n_latent)
+    _same(arrays, forwards)
+    law = arrays.theta.model.inputs.shift
+    np.testing.assert_allclose(forwards.theta.model.inputs.shift, law, rtol=1e-6, atol=1e-9)
+    assert np.all(np.any(np.asarray(law) != 0, axis=1))  # each row has moved
 
 
 def test_what_is_kept_belongs_to_as_many_chunks_as_there_are(x64):

@@ -18,7 +18,16 @@ from gpclf.inference.hyper import Problem, dual_objective
 from gpclf.inference.natural import Limits, Start, less_prior, settle
 from gpclf.inference.passes import gradient_pass, step_pass
 from gpclf.inference.rules import Held, Variational
-from gpclf.inputs import Amortised, Augmented, Exact, FirstOrder, Latent, Network, auto_places
+from gpclf.inputs import (
+    Amortised,
+    Augmented,
+    Exact,
+    FirstOrder,
+    Latent,
+    Network,
+    Parametric,
+    auto_places,
+)
 from gpclf.inputs.scatter import scattered
 from gpclf.kernels import RBF, Polynomial
 from gpclf.model import one_per_function, prepare
@@ -29,7 +38,8 @@ from problems import problem, sharing
 
 pytestmark = pytest.mark.usefixtures("x64")
 
-KINDS = ("latent", "amortised", "first-order", "augment")
+SAME_FOR_ALL = ("latent", "amortised", "first-order", "augment")  # no parameters of rows
+KINDS = (*SAME_FOR_ALL, "parametric")
 EVERY_KIND = pytest.mark.parametrize("kind", KINDS)
 ONE_PLACE = "amortised, one place"
 EVERY_FORM = pytest.mark.parametrize("kind", [*KINDS, ONE_PLACE])
@@ -46,6 +56,9 @@ def inputs_of(kind, n_classes, *, learned=False):
         return Amortised(**given, count=1 if kind == ONE_PLACE else 4, network=network)
     if kind == "first-order":
         return FirstOrder(**given)
+    if kind == "parametric":
+        shift, log_variance = 0.5 * np.random.default_rng(1).normal(size=(2, 60, 3))
+        return Parametric(**given, count=4, shift=shift, log_variance=log_variance)
     return {"latent": Latent, "augment": Augmented}[kind](**given, count=4)
 
 
@@ -90,7 +103,7 @@ def test_without_an_error_every_kind_is_the_exact_model(name, kind):
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-10)
 
 
-@EVERY_FORM
+@pytest.mark.parametrize("kind", [*SAME_FOR_ALL, ONE_PLACE])
 @SOME
 def test_rows_may_change_places_with_their_errors(name, kind):
     rng = np.random.default_rng(5)
@@ -279,7 +292,7 @@ def overlapping(rows=240, seed=0):
 QUICK = {"kernel": "rbf", "n_inducing": 12, "max_epochs": 12, "random_state": 0}
 
 
-@EVERY_KIND
+@pytest.mark.parametrize("kind", SAME_FOR_ALL)
 def test_the_classifier_without_errors_is_the_plain_one(kind):
     X, y = overlapping()
     plain = GPClassifier(**QUICK).fit(X, y)  # its rows are few, their places are not
@@ -327,11 +340,6 @@ def test_a_first_look_has_fewer_places_never_more():
     assert Exact().coarser() == Exact()
     network = Network.start(2, 3)
     assert Amortised(count=64, network=network).coarser().network is network
-
-
-def test_any_number_of_places_will_do():
-    for count in (1, 2, 3, 16, 20, 33):
-        assert normal_nodes(count, 3).shape == (count, 3)
 
 
 def test_a_kind_may_be_an_object_with_options(tmp_path):

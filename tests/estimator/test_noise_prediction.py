@@ -16,7 +16,7 @@ from gpclf.inputs import FirstOrder, Latent
 
 QUICK = {"kernel": "rbf", "n_inducing": 12, "max_epochs": 8, "random_state": 0}
 LONGER = {**QUICK, "max_epochs": 12}
-KINDS = ("latent", "amortised", "first-order", "augment", "resample")
+KINDS = ("latent", "amortised", "first-order", "augment", "parametric", "resample")
 
 
 def noisy(rows=60, classes=2, seed=0):

@@ -14,7 +14,7 @@ from gpclf.kernels import RBF
 from gpclf.model import Model
 from gpclf.posterior import find_roots, freeze
 from gpclf.prediction import LENGTHS, _ready, latent_marginals
-from gpclf.quadrature import gumbel_law
+from gpclf.quadrature import gumbel_law, normal_nodes
 
 SIZE = 30
 
@@ -82,3 +82,8 @@ def test_the_series_of_the_race_match_plain_quadrature(s):
         np.testing.assert_allclose(slope[0][2:-2], by_hand[2:-2], rtol=2e-3, atol=1e-3 / width)
         far, _ = law(jnp.asarray([-1e4, 1e4]) * width)
         assert far[0, 0] > 0 > far[0, 1]
+
+
+def test_any_number_of_places_will_do():
+    for count in (1, 2, 3, 16, 20, 33):
+        assert normal_nodes(count, 3).shape == (count, 3)

@@ -13,6 +13,7 @@ class Chunk(eqx.Module):
     `y` holds class indices, or what else a likelihood takes for labels. `rows` says which rows of
     the stream these are. `std` has the standard deviations of the errors of X, where there are
     some. `features` is what a kernel makes of X, or of places about X, where that is kept.
+    `standard` has draws of N(0, I) for places of a batch's rows, where these are drawn anew.
     """
 
     X: Float[Array, "B D"]
@@ -22,3 +23,4 @@ class Chunk(eqx.Module):
     rows: Int[Array, "B"]
     std: Float[Array, "#B D"] | None = None
     features: Any = None
+    standard: Float[Array, "B S D"] | None = None

@@ -166,6 +166,8 @@ class ArrayRows(Rows):
         self._places: np.ndarray | None = None  # in the source, of rows taken from one
         self._scale = 1.0  # of a batch: N/B
         self._rng: np.random.Generator | None = None
+        self._nodes = 0  # of a row, for which batches have draws
+        self._seed = 0  # of those
 
     def _copy(self, **changes: Any) -> "ArrayRows":
         made = copy(self)
@@ -226,7 +228,12 @@ class ArrayRows(Rows):
             _places=rows if self._places is None else self._places[rows],
             _scale=scale,
             _rng=rng,
+            _seed=int(rng.integers(2**31)) if self._nodes and rng is not None else 0,
         )
+
+    def drawing(self, nodes: int) -> "ArrayRows":
+        """The same arrays, whose batches have draws of N(0, I) for so many nodes of each row."""
+        return self._copy(_nodes=nodes)
 
     def _chunk(self, rows: np.ndarray) -> Chunk:
         fill = self.chunk_rows - len(rows)
@@ -243,8 +250,16 @@ class ArrayRows(Rows):
         std = None if std is None else std.astype(self.dtype)
         places = rows if self._places is None else self._places[rows]
         scale = np.asarray(self._scale, self.dtype)
-        parts = (X.astype(self.dtype), self.y[rows], weight, scale, places, std)
+        standard = self._draws(rows)
+        parts = (X.astype(self.dtype), self.y[rows], weight, scale, places, std, None, standard)
         return Chunk(*jax.device_put(parts))  # compiles nothing, unlike jnp.asarray
+
+    def _draws(self, rows: np.ndarray) -> np.ndarray | None:
+        """For each node of each row of a batch, the same whenever the batch is passed over."""
+        if self._rng is None or not self._nodes:
+            return None
+        rng = np.random.default_rng((self._seed, int(rows[0])))
+        return rng.standard_normal((len(rows), self._nodes, self.n_columns), self.dtype)
 
     def _errors(self, rows: np.ndarray) -> np.ndarray | None:
         """The standard deviations of rows as they are handed out; one row if alike for all."""

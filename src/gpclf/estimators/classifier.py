@@ -12,7 +12,7 @@ from gpclf.data import encode, refuse_missing
 from gpclf.estimators.callbacks import CallbackSupportMixin, with_callbacks
 from gpclf.estimators.fitted import FittedClassifier
 from gpclf.estimators.learning import Training, learn, learn_more
-from gpclf.estimators.noise import KINDS, LEARNED, RESAMPLE, errors_of
+from gpclf.estimators.noise import KINDS, LEARNED, RESAMPLE, errors_of, refuse_pieces
 from gpclf.estimators.tables import labelled_table, more_of_table
 from gpclf.estimators.validation import check_points
 from gpclf.estimators.weights import weighed
@@ -221,6 +221,7 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, ClassifierMixin, Base
         """
         began = time.perf_counter()
         self._check_parameters()
+        refuse_pieces(self.input_noise)
         first = not hasattr(self, "posterior_")
         if first and classes is None:
             raise ValueError("The first call of partial_fit needs classes: all labels to come.")

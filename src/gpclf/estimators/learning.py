@@ -1,6 +1,7 @@
 """From a table and parameters to a posterior: what `fit` does once all is checked."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -28,7 +29,7 @@ from gpclf.inference import Engine, Plan, Progress, Result, Settings, Sizes, Wat
 from gpclf.inference.engines import Asked
 from gpclf.inference.fresh_bound import fresh_bound
 from gpclf.inference.incremental import absorb, grown
-from gpclf.inference.plan import CHUNK_ROWS
+from gpclf.inference.plan import BATCH_ROWS, CHUNK_ROWS
 from gpclf.inputs import Exact, Inputs
 from gpclf.kernels import kernel_from
 from gpclf.likelihoods import Likelihood, likelihood_from
@@ -39,6 +40,8 @@ from gpclf.precision import cast, double_precision, row_dtype
 
 DEFAULT_KERNEL = "matern52"
 CANDIDATES = 2000  # rows of a piece that may become inducing points
+BATCHES_BY_ROW = 800  # at least, where rows have parameters: each step moves those of a batch
+FEWEST_AND_MOST = 50, BATCH_ROWS  # rows of it
 VALIDATION_SHARE = 0.1  # of the rows, kept apart where early stopping is merely asked for
 
 
@@ -72,7 +75,11 @@ class Task(NamedTuple):
         """What it will do, with so many inducing points."""
         nodes, n_rows = self.inputs.places, len(self.training.y)
         sizes = Sizes(n_rows, self.n_latent, n_inducing, self.scaling.width, nodes)
-        return self.engine.plan(sizes, max_epochs)
+        plan = self.engine.plan(sizes, max_epochs)
+        if max_epochs == "auto" and self.inputs.by_row and plan.optimizer == "adam":
+            enough = -(-BATCHES_BY_ROW * plan.batch_rows // n_rows)
+            plan = plan._replace(max_epochs=max(plan.max_epochs, enough))
+        return plan
 
 
 @compiled_once
@@ -92,7 +99,7 @@ def learn(
     again = clf.warm_start and clf._fits_on(columns, classes, likelihood)
     scaling = clf._scaling if again else Scaling.of(training.X, training.weight, columns.counts)
     task = _task(clf, training, scaling, likelihood, len(classes))
-    theta, start = thawed(coupled(clf.posterior_)) if again else _start(clf, task, columns, rng)
+    theta, start = _again(clf, task) if again else _start(clf, task, columns, rng)
     plan = task.plan(theta.Z.shape[-2], clf.max_epochs)
     clf._columns, clf._scaling = columns, scaling
 
@@ -119,7 +126,7 @@ def learn(
     clf.elbo_ = result.objective
     if task.inputs.estimated:
         end, rows = clf.posterior_, task.rows.in_chunks(plan.chunk_rows)
-        clf.elbo_ = fresh_bound(end.prepared, end.q, rows)
+        clf.elbo_ = fresh_bound(replace(end.prepared, model=result.theta.model), end.q, rows)
 
 
 def _task(
@@ -149,22 +156,28 @@ def _task(
         )
     )
     dtype = row_dtype(clf.precision, len(training.y) * inputs.places)
+    rows = ArrayRows(
+        training.X,
+        training.y,
+        training.weight,
+        scaling=scaling,
+        dtype=dtype,
+        std=training.std,
+        redraw=redraw,
+    )
+    if inputs.by_row:
+        few = int(np.clip(len(training.y) // 8, *FEWEST_AND_MOST))
+        rows, engine = rows.drawing(inputs.places), engine.on_batches(few)
+    elif redraw:
+        engine = engine.on_batches()
     move_points = clf.n_inducing is not None and bool(engine.get_params()["learn_inducing"])
     return Task(
         training,
         scaling,
-        ArrayRows(
-            training.X,
-            training.y,
-            training.weight,
-            scaling=scaling,
-            dtype=dtype,
-            std=training.std,
-            redraw=redraw,
-        ),
+        rows,
         likelihood,
         inputs,
-        engine.on_batches() if redraw else engine,
+        engine,
         Settings(float(clf.tol), dtype, move_points),
         likelihood.n_latent(n_classes),
         n_classes,
@@ -197,6 +210,13 @@ def _start(
         Z = inducing.choose(X, count, rng, forward) if given is None else given
         model = _model(clf, task, inducing.median_distance(X, rng, forward))
     return Theta(model, Z if model.shared_points else np.stack([Z] * task.n_latent)), task.n_latent
+
+
+def _again(clf: Any, task: Task) -> tuple[Theta, Natural]:
+    """Where the last fit ended; parameters of rows start anew."""
+    theta, q = thawed(coupled(clf.posterior_))
+    inputs = theta.model.inputs.for_rows(len(task.training.y), task.scaling.width)
+    return theta._replace(model=replace(theta.model, inputs=inputs)), q
 
 
 def _watched(

@@ -18,6 +18,7 @@ from gpclf.inputs import (
     Latent,
     Network,
     Noisy,
+    Parametric,
     auto_places,
 )
 from gpclf.inputs.noise import FIRST_STD
@@ -27,6 +28,7 @@ KINDS: dict[str, type[Noisy]] = {
     "amortised": Amortised,
     "first-order": FirstOrder,
     "augment": Augmented,
+    "parametric": Parametric,
 }
 RESAMPLE = "resample"  # errors are added to each batch anew, and its rows taken as exact
 LEARNED = ("learn", "learn-one")
@@ -135,7 +137,7 @@ def inputs_for(
                 f"input_noise={kind!r} needs to know how large the errors are: give X_std to fit, "
                 'or set input_noise_std="learn".'
             )
-        return _with_network(chosen, scaling, n_classes)
+        return _made_for(chosen, scaling, n_classes, n_rows)
     if std is not None:
         raise ValueError(f"X_std is given, so input_noise_std={size!r} has nothing to learn.")
     if isinstance(chosen, Augmented):
@@ -153,14 +155,23 @@ def inputs_for(
         log_std=np.full(shape, np.log(FIRST_STD)),
         known=tuple(bool(w) for w in without),
     )
-    return _with_network(inputs, scaling, n_classes)
+    return _made_for(inputs, scaling, n_classes, n_rows)
 
 
-def _with_network(inputs: Noisy, scaling: Scaling, n_classes: int) -> Noisy:
-    """The inputs and, where they need one, a network for a table of this width."""
+def _made_for(inputs: Noisy, scaling: Scaling, n_classes: int, n_rows: int) -> Inputs:
+    """With what they need for a table of this size: a network, or parameters of its rows."""
     if not isinstance(inputs, Amortised):
-        return inputs
+        return inputs.for_rows(n_rows, scaling.width)
     return replace(inputs, network=Network.start(scaling.width, n_classes, inputs.hidden))
+
+
+def refuse_pieces(kind: Any) -> None:
+    """For kinds that learn something of each row of one fit."""
+    if kind == "parametric" or getattr(kind, "by_row", False):
+        raise ValueError(
+            'input_noise="parametric" has parameters for each row, which partial_fit does not see '
+            'again to learn them: use "latent" for rows that come in pieces.'
+        )
 
 
 def rows_of(std: np.ndarray | None, rows: Any) -> np.ndarray | None:

@@ -19,7 +19,7 @@ from jaxtyping import Array, Float, Int, UInt32
 from gpclf.compilation import program
 from gpclf.data import Chunk, Rows
 from gpclf.gaussian import Moments, divergence
-from gpclf.inputs.base import Errors
+from gpclf.inputs.base import NO_ROWS, Errors, Own
 from gpclf.model import Prepared
 from gpclf.precision import rounded
 
@@ -40,12 +40,18 @@ def fresh_bound(prepared: Prepared, q: Moments, rows: Rows) -> float:
 
 @partial(program, options=None)
 def _of_chunk(prepared: Prepared, q: Moments, chunk: Chunk) -> Float[Array, ""]:
-    values = row_values(prepared, q, chunk.X, chunk.y, chunk.std)
+    own = Own(chunk.rows)
+    values = row_values(prepared, q, chunk.X, chunk.y, chunk.std, own)
     return jnp.sum(chunk.scale * chunk.weight * values, dtype=jnp.float64)
 
 
 def row_values(
-    prepared: Prepared, q: Moments, X: Float[Array, "B D"], y: Int[Array, "B"], std: Errors
+    prepared: Prepared,
+    q: Moments,
+    X: Float[Array, "B D"],
+    y: Int[Array, "B"],
+    std: Errors,
+    own: Own = NO_ROWS,
 ) -> Float[Array, "B"]:
     """ℓ of every row, on fresh nodes."""
     inputs, n_rows = prepared.model.inputs, len(X)
@@ -53,7 +59,7 @@ def row_values(
 
     def at(points: Float[Array, "S D"]) -> tuple[Float[Array, "B T"], Float[Array, "B T"]]:
         uniform = jnp.clip((points + shift) % 1.0, EDGE, 1.0 - EDGE)
-        nodes = inputs.drawn(X, std, y, ndtri(uniform).astype(X.dtype))
+        nodes = inputs.drawn(X, std, y, ndtri(uniform).astype(X.dtype), own)
         labels = jnp.repeat(y, len(nodes.X) // n_rows, axis=0)
         bounds = prepared.bounds(labels, *prepared.marginals(prepared.features(nodes.X), q))
         log_weight = jnp.zeros_like(bounds) if nodes.log_weight is None else nodes.log_weight

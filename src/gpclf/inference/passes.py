@@ -16,7 +16,7 @@ from jaxtyping import Array, Bool, Float, Int
 from gpclf.compilation import program, program_of_two
 from gpclf.data import Chunk, Rows
 from gpclf.gaussian import Moments, Natural
-from gpclf.inputs import Features, Inputs, Nodes
+from gpclf.inputs import Features, Inputs, Nodes, Own
 from gpclf.likelihoods.base import RowBound, Sites
 from gpclf.model import Prepared, for_each
 from gpclf.precision import cast, rounded
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 def _nodes(inputs: Inputs, chunk: Chunk) -> Nodes:
-    return inputs.nodes(chunk.X, chunk.std, chunk.y)
+    return inputs.nodes(chunk.X, chunk.std, chunk.y, Own(chunk.rows, chunk.standard))
 
 
 def _new_features(prepared: Prepared, chunk: Chunk) -> Features:

@@ -1,11 +1,12 @@
 """How a row reaches the Gaussian process."""
 
 from gpclf.inputs.amortised import Amortised, Network
-from gpclf.inputs.base import Features, Inputs, Nodes, PredictionNodes, Whitening
+from gpclf.inputs.base import Features, Inputs, Nodes, Own, PredictionNodes, Whitening
 from gpclf.inputs.exact import Exact
 from gpclf.inputs.first_order import FirstOrder
 from gpclf.inputs.latent import Augmented, Latent, auto_places
 from gpclf.inputs.noise import Noisy
+from gpclf.inputs.parametric import Parametric
 
 __all__ = [
     "Amortised",
@@ -18,6 +19,8 @@ __all__ = [
     "Network",
     "Nodes",
     "Noisy",
+    "Own",
+    "Parametric",
     "PredictionNodes",
     "Whitening",
     "auto_places",

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from gpclf.inputs.base import Errors, Nodes, Rows
+from gpclf.inputs.base import NO_ROWS, Errors, Nodes, Own, Rows
 from gpclf.inputs.latent import Latent
 from gpclf.inputs.scatter import standard_places
 
@@ -93,7 +93,7 @@ class Amortised(Latent):
         last, bias = jnp.asarray(self.network.last), jnp.asarray(self.network.last_bias)
         return -0.5 * (last.shape[1] * jnp.sum(last**2) + jnp.sum(bias**2))
 
-    def nodes(self, X: Rows, std: Errors, y: Int[Array, "B"]) -> Nodes:
+    def nodes(self, X: Rows, std: Errors, y: Int[Array, "B"], own: Own = NO_ROWS) -> Nodes:
         """Those of q(x)."""
         errors = self.std(X, std)
         shift, log_variance = self._law(X, y)
@@ -114,7 +114,12 @@ class Amortised(Latent):
         return self.network(jnp.concatenate([X, label], axis=1))
 
     def drawn(
-        self, X: Rows, std: Errors, y: Int[Array, "B"], standard: Float[Array, "B S D"]
+        self,
+        X: Rows,
+        std: Errors,
+        y: Int[Array, "B"],
+        standard: Float[Array, "B S D"],
+        own: Own = NO_ROWS,
     ) -> Nodes:
         """Of each draw one node of N(x̃, std²) and one of q(x): an even mixture of the two laws.
 

@@ -12,7 +12,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from gpclf.gaussian import Moments
 from gpclf.inputs.scatter import scattered
@@ -46,6 +46,16 @@ class Nodes(NamedTuple):
 
     X: Float[Array, "R D"]
     log_weight: Float[Array, "R"] | None
+
+
+class Own(NamedTuple):
+    """What rows of a fit have of their own: their numbers, and draws of N(0, I) for a batch."""
+
+    rows: Int[Array, "B"] | None = None
+    standard: Float[Array, "B S D"] | None = None
+
+
+NO_ROWS = Own()  # of no fit
 
 
 class PredictionNodes(NamedTuple):
@@ -98,7 +108,20 @@ class Inputs(eqx.Module):
         """What is expected of its parameters before any row is seen, up to a constant."""
         return jnp.zeros(())
 
-    def nodes(self, X: Rows, std: Errors, y: Any) -> Nodes:
+    @property
+    def by_row(self) -> bool:
+        """Whether each row of a fit has parameters of its own."""
+        return False
+
+    def for_rows(self, n_rows: int, n_features: int) -> "Inputs":
+        """With parameters for each row of a fit, as they start."""
+        return self
+
+    def without_rows(self) -> "Inputs":
+        """Without them: the end of a fit needs no data."""
+        return self
+
+    def nodes(self, X: Rows, std: Errors, y: Any, own: Own = NO_ROWS) -> Nodes:
         """The places of all rows, those of one row next to each other."""
         return Nodes(X, None)
 
@@ -154,7 +177,9 @@ class Inputs(eqx.Module):
         """Whether the bound of a row is an estimate, on nodes that a fit learns from."""
         return False
 
-    def drawn(self, X: Rows, std: Errors, y: Any, standard: Float[Array, "B S D"]) -> Nodes:
+    def drawn(
+        self, X: Rows, std: Errors, y: Any, standard: Float[Array, "B S D"], own: Own = NO_ROWS
+    ) -> Nodes:
         """Nodes made of draws of N(0, I), for a bound that holds on average over these."""
         return Nodes(X, None)
 

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from gpclf.inputs.base import Errors, Nodes, Rows
+from gpclf.inputs.base import NO_ROWS, Errors, Nodes, Own, Rows
 from gpclf.inputs.noise import Noisy
 from gpclf.inputs.scatter import scattered
 
@@ -46,7 +46,7 @@ class Latent(Noisy):
         """A quarter of the places, if they are many."""
         return replace(self, count=max(self.count // COARSER, min(self.count, PLACES)))
 
-    def nodes(self, X: Rows, std: Errors, y: Any) -> Nodes:
+    def nodes(self, X: Rows, std: Errors, y: Any, own: Own = NO_ROWS) -> Nodes:
         """Those of the error's law."""
         return Nodes(scattered(X, self.std(X, std), self.count), None)
 
@@ -68,7 +68,9 @@ class Latent(Noisy):
         """The kernel, and what else is learned, may suit the nodes more than the integral."""
         return True
 
-    def drawn(self, X: Rows, std: Errors, y: Any, standard: Float[Array, "B S D"]) -> Nodes:
+    def drawn(
+        self, X: Rows, std: Errors, y: Any, standard: Float[Array, "B S D"], own: Own = NO_ROWS
+    ) -> Nodes:
         """Those of the error's law."""
         nodes = X[:, None] + self.std(X, std)[:, None] * standard
         return Nodes(nodes.reshape(-1, X.shape[1]), None)

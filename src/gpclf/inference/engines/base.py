@@ -47,12 +47,17 @@ class Engine(BaseEstimator, ABC):
     def refuse(self, asked: Asked) -> None:
         """A ValueError, in a sentence, where the engine cannot do what is asked."""
 
-    def on_batches(self) -> "Engine":
-        """The same engine for rows whose errors are drawn anew for every batch."""
-        if self.get_params().get("optimizer") != "auto":
+    def on_batches(self, batch_rows: int | str = "auto") -> "Engine":
+        """The same engine for rows of which something is drawn anew for every batch.
+
+        The size of a batch is that which was asked for, or else `batch_rows`.
+        """
+        options = self.get_params()
+        if options.get("optimizer") != "auto":
             return self
+        size = batch_rows if options["batch_size"] == "auto" else options["batch_size"]
         made: Any = clone(self)
-        return made.set_params(optimizer="adam")
+        return made.set_params(optimizer="adam", batch_size=size)
 
     @abstractmethod
     def plan(self, sizes: Sizes, max_epochs: int | str) -> Plan:

@@ -80,8 +80,9 @@ class Natural(SiteEngine):
             )
         if asked.inputs.estimated:
             raise ValueError(
-                f"class_subset needs rows of one node, and {type(asked.inputs).__name__} gives "
-                'them several: use input_noise="first-order", or leave class_subset at None.'
+                "class_subset needs rows of one node, where they were measured, and "
+                f"{type(asked.inputs).__name__} puts nodes about that: use "
+                'input_noise="first-order", or leave class_subset at None.'
             )
 
     def _drawn(self, n_latent: int) -> int | None:

@@ -360,7 +360,7 @@ def test_a_kind_may_be_an_object_with_options(tmp_path):
         Latent(count=0)
 
 
-@pytest.mark.parametrize("kind", ["latent", "amortised"])
+@pytest.mark.parametrize("kind", ["latent", "amortised", "parametric"])
 def test_a_learned_error_comes_back_from_a_file(kind, tmp_path):
     X, y = overlapping()
     X = np.column_stack([X, np.sin(5 * X)])

@@ -226,6 +226,12 @@ def test_what_is_learned_of_rows_is_gone_at_the_end_and_a_file_brings_the_rest(f
     assert loaded.elbo_ == fitted.elbo_
 
 
+def test_the_laws_of_training_rows_are_better_than_that_of_the_error(fitted):
+    X, y, std = stripes()
+    each = fitted.expected_log_likelihood(X, y, std)  # which knows no training row
+    assert each.sum() - fitted.kl_divergence() < fitted.elbo_ - 1.0
+
+
 def test_a_fit_may_go_on_from_one_of_fewer_rows():
     X, y, std = stripes()
     clf = GPClassifier(input_noise=SMALL, warm_start=True, **QUICK)

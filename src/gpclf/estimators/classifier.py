@@ -50,8 +50,9 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, ClassifierMixin, Base
     input_noise : None, str or Noisy, default=None
         What to do about errors of the inputs. None: nothing, unless `fit` is given `X_std`, then
         "latent": the true input of each row is unknown and has a law of its own. "amortised": a
-        network learns that law from the row and its class. "first-order": the slope of the function
-        there adds to its variance. To compare with, two usual remedies: "augment" repeats rows
+        network learns that law from the row and its class. "parametric": the law is a Gaussian,
+        learned for each row on batches. "first-order": the slope of the function there adds to its
+        variance. To compare with, two usual remedies: "augment" repeats rows
         with errors added, "resample" adds errors to each batch of stochastic steps anew. An object
         of `gpclf.inputs` has options: `Latent(count=32)`, `Amortised(count=1, hidden=64)`.
     class_weight : None, dict or "balanced", default=None

@@ -146,7 +146,8 @@ class FittedClassifier:
         Of any rows, also such as the fit has not seen. The sum over the training rows, each times
         its weight, less `kl_divergence()` is `elbo_`, but for engines whose `elbo_` is an energy of
         their own and after `partial_fit`. Errors `X_std` count as they did in `fit`, on its nodes;
-        where a row has several of them, `elbo_` is on others, and about the same.
+        where a row has several of them, `elbo_` is on others, and about the same; "parametric"
+        keeps nothing of its rows, and takes the law of the error for theirs.
         """
         check_is_fitted(self, "posterior_")
         refuse_missing(y)

@@ -50,9 +50,8 @@ def inputs_of(kind, n_classes, *, learned=False):
     """Inputs of a kind for rows of three features; the last has no error where it is learned."""
     given = {"log_std": np.log([0.3, 0.2, 0.4]), "known": (False, False, True)} if learned else {}
     if kind in ("amortised", ONE_PLACE):
-        network = Network.start(3, n_classes)
-        rng = np.random.default_rng(1)
-        network = replace(network, last=0.3 * rng.normal(size=network.last.shape))
+        last = 0.3 * np.random.default_rng(1).normal(size=(6, 32))
+        network = replace(Network.start(3, n_classes), last=last)
         return Amortised(**given, count=1 if kind == ONE_PLACE else 4, network=network)
     if kind == "first-order":
         return FirstOrder(**given)

@@ -263,3 +263,13 @@ def test_a_save_that_is_killed_leaves_the_old_file_or_the_new(path, iris, tmp_pa
         seen.add(GPClassifier.load(target).elbo_)
     assert seen <= allowed
     assert len(seen) == 2
+
+
+def test_an_engine_of_the_users_own_does_not_come_back_as_another(fitted, tmp_path):
+    class Slower(Natural):
+        name = "natural"  # that of the one it is made from
+
+    clf = copy.copy(fitted).set_params(inference=Slower())
+    with pytest.raises(ValueError, match="Slower is not an engine of gpclf"):
+        clf.save(tmp_path / "other.gpclf")
+    assert not list(tmp_path.iterdir())

@@ -7,7 +7,7 @@ import pytest
 
 from gpclf import GPClassifier
 from gpclf.data import Columns, Scaling
-from gpclf.estimators.noise import errors_of, mask_of
+from gpclf.estimators.measurement_error import errors_of, mask_of
 
 QUICK = {"n_inducing": 15, "max_epochs": 8, "random_state": 0}
 NAMES = ["a", "b", "c"]

@@ -7,7 +7,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from gpclf import GPClassifier, posterior
-from gpclf.estimators import validation
+from gpclf.estimators import parameters
 from gpclf.inference.engines import Decoupled
 
 COMMON = {"n_inducing": 8, "max_epochs": 8, "random_state": 0}
@@ -98,7 +98,7 @@ def test_the_same_seed_gives_the_same_samples(fits):
 
 
 def test_too_many_rows_or_no_samples_are_refused(fits, monkeypatch):
-    monkeypatch.setattr(validation, "MOST_JOINT", 75)
+    monkeypatch.setattr(parameters, "MOST_JOINT", 75)
     X, _ = _table(3, 6)
     with pytest.raises(ValueError, match=r"X has 6 rows, but the covariances .* up to 5:"):
         fits["three classes"].latent_covariance(X)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpclf.data import Scaling
-from gpclf.estimators.noise import as_the_kernel_sees
+from gpclf.estimators.measurement_error import as_the_kernel_sees
 from gpclf.inference.history import Judge, Progress
 from gpclf.posterior import Posterior
 from gpclf.prediction import log_probabilities

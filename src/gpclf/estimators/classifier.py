@@ -12,9 +12,9 @@ from gpclf.data import encode, refuse_missing
 from gpclf.estimators.callbacks import CallbackSupportMixin, with_callbacks
 from gpclf.estimators.fitted import FittedClassifier
 from gpclf.estimators.learning import Training, learn, learn_more
-from gpclf.estimators.noise import KINDS, LEARNED, RESAMPLE, errors_of, refuse_pieces
+from gpclf.estimators.measurement_error import KINDS, LEARNED, RESAMPLE, errors_of, refuse_pieces
+from gpclf.estimators.parameters import check_points
 from gpclf.estimators.tables import labelled_table, more_of_table
-from gpclf.estimators.validation import check_points
 from gpclf.estimators.weights import weighed
 from gpclf.inference.engines import NAMES as ENGINES
 from gpclf.inference.engines import Engine, engine_from

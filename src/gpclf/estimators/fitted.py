@@ -9,11 +9,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from gpclf.data import Columns, Scaling, encode, refuse_missing
-from gpclf.estimators import pictures, storage
-from gpclf.estimators.noise import as_the_kernel_sees, errors_for, errors_of
+from gpclf.estimators import persistence, pictures
+from gpclf.estimators.measurement_error import as_the_kernel_sees, errors_for, errors_of
+from gpclf.estimators.parameters import check_count, check_joint
 from gpclf.estimators.tables import more_of_table, table
 from gpclf.estimators.uncertainty import Uncertainty, most, scores, uncertainty_of
-from gpclf.estimators.validation import check_count, check_joint
 from gpclf.gaussian import divergence
 from gpclf.posterior import Posterior, draws, joint, row_bounds
 from gpclf.prediction import latent_marginals, log_probabilities, spread
@@ -198,9 +198,9 @@ class FittedClassifier:
     def save(self, path: str | os.PathLike) -> None:
         """Write the fitted classifier as one file, without pickle: safe to open from a stranger."""
         check_is_fitted(self, "posterior_")
-        storage.save(self, path)
+        persistence.save(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> Any:
         """Read what `save` wrote."""
-        return storage.load(cls, path)
+        return persistence.load(cls, path)

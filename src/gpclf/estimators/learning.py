@@ -13,7 +13,7 @@ from gpclf import inducing
 from gpclf.compilation import compiled_once
 from gpclf.data import ArrayRows, Columns, Scaling, blocks
 from gpclf.estimators.callbacks import Snapshot, callbacks_of, held_out, judging
-from gpclf.estimators.noise import (
+from gpclf.estimators.measurement_error import (
     RESAMPLE,
     errors_for,
     inputs_for,
@@ -21,9 +21,9 @@ from gpclf.estimators.noise import (
     rows_of,
     typical,
 )
+from gpclf.estimators.parameters import check_full, is_auto
 from gpclf.estimators.points import how_many, points_given
 from gpclf.estimators.progress import shown
-from gpclf.estimators.validation import check_full, is_auto
 from gpclf.gaussian import Natural
 from gpclf.inference import Engine, Plan, Progress, Result, Settings, Sizes, Watch, engine_from, fit
 from gpclf.inference.engines import Asked

@@ -8,8 +8,8 @@ from sklearn.utils import check_array
 from gpclf import inducing
 from gpclf.data import Columns, Scaling
 from gpclf.data.columns import as_frame
+from gpclf.estimators.parameters import are_points, is_auto
 from gpclf.estimators.tables import FLOATS, table
-from gpclf.estimators.validation import are_points, is_auto
 
 
 def points_given(

@@ -9,7 +9,7 @@ from sklearn.utils.validation import _num_samples, validate_data
 
 from gpclf.data import Columns
 from gpclf.data.columns import Names, all_numbers, as_frame, chosen, refuse_dates
-from gpclf.estimators.validation import check_finite, unmasked
+from gpclf.estimators.parameters import check_finite, unmasked
 
 FLOATS = (np.float64, np.float32)  # frames of other types become the first
 AS_THEY_ARE: Any = None  # the types of an array

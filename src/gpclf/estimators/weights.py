@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils import compute_sample_weight
 from sklearn.utils.validation import _check_sample_weight
 
-from gpclf.estimators.noise import rows_of
+from gpclf.estimators.measurement_error import rows_of
 
 
 def weighed(

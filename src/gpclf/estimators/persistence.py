@@ -46,6 +46,9 @@ def save(classifier: Any, path: str | os.PathLike) -> None:
 def _described(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     """A parameter as JSON; an engine by its name and options."""
     if isinstance(value, Engine):
+        if ENGINES.get(value.name) is not type(value):
+            name = type(value).__name__
+            raise ValueError(f"{name} is not an engine of gpclf, so a model file cannot hold it.")
         options = value.get_params(deep=False).items()
         return {"engine": value.name, "options": {k: _described(v, arrays) for k, v in options}}
     plain = value.item() if isinstance(value, np.generic) else value  # else an array comes back

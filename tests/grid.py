@@ -44,7 +44,7 @@ def _program(name):
             "log_probabilities": likelihood.log_probabilities(mu, nu),
         }
 
-    return jax.jit(everything), jax.jit(likelihood.log_prob)
+    return jax.jit(everything), jax.jit(lambda y, f: likelihood.log_prob(y, f))
 
 
 def compiled(name, method):

@@ -14,7 +14,7 @@ from gpclf.kernels import RBF
 from gpclf.model import Model, Theta, one_per_function, prepare
 from gpclf.precision import cast
 
-ROWS, POINTS = 60, 9
+ROWS, POINTS = 36, 9
 
 
 # every likelihood with one kernel and one Z for all functions, and some with more than one

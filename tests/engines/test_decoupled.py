@@ -22,7 +22,7 @@ from gpclf.inference.stops import Stop
 from gpclf.kernels import RBF
 from gpclf.linalg import conjugate_gradients
 from gpclf.model import prepare
-from problems import POINTS, problem
+from problems import POINTS, ROWS, problem
 
 FEW = {"n_inducing": 5, "random_state": 0}
 QUICK = {**FEW, "max_epochs": 8}
@@ -44,7 +44,7 @@ def fitted(moons):
 def _settled(prepared, source, n_latent, size, on_step=lambda elbo, m: None):
     """From the prior, mean and Λ of the first points where nothing leads up."""
     q = DecoupledForm(np.zeros((n_latent, POINTS)), np.stack([np.eye(size)] * n_latent))
-    rows = with_kept_features(prepared, source.in_chunks(25))
+    rows = with_kept_features(prepared, source.in_chunks(16))
     return *climb_decoupled(prepared, q, rows, rows, CLOSE, on_step), rows
 
 
@@ -96,7 +96,7 @@ def test_where_all_points_are_coupled_it_ends_where_the_natural_engine_does(name
 def test_the_gradient_of_the_dual_bound_equals_finite_differences(name, x64):
     """By kernel, likelihood, Z and Zβ, with the sites of a q that is not settled."""
     theta, source, n_latent = problem(name)
-    rows = source.in_chunks(25)
+    rows = source.in_chunks(16)
     prepared, _ = prepare(*theta, 1e-9)
     first = DecoupledForm(
         np.zeros((n_latent, POINTS)), np.stack([np.eye(POINTS - MORE)] * n_latent)
@@ -297,7 +297,7 @@ def test_steps_on_some_rows_for_the_curvature_also_lead_up(moons, monkeypatch):
     engine = Decoupled(n_mean=8, optimizer=None)
     settings = {**FEW, "inference": engine, "kernel": RBF(0.7, 3.0)}
     whole = GPClassifier(**settings, tol=1e-8).fit(X, y)
-    monkeypatch.setattr("gpclf.inference.engines.decoupled.KEPT_FLOATS", 60 * 13)
+    monkeypatch.setattr("gpclf.inference.engines.decoupled.KEPT_FLOATS", ROWS * 13)
     some = GPClassifier(**settings, tol=1e-8).fit(X, y)
     np.testing.assert_allclose(some.elbo_, whole.elbo_, rtol=1e-4)
 

@@ -67,7 +67,7 @@ def test_a_batch_counts_no_more_than_its_share_of_what_was_seen():
 def test_where_rows_are_many_most_steps_see_some_and_the_end_is_the_same(monkeypatch, optimizer):
     theta, rows, n_latent = problem("Softmax")
     plain = _fit(theta, rows, n_latent, optimizer=optimizer)
-    monkeypatch.setattr("gpclf.inference.drivers.rounds.MANY_ROWS", 40)
+    monkeypatch.setattr("gpclf.inference.drivers.rounds.MANY_ROWS", 24)
     few_first = _fit(theta, rows, n_latent, optimizer=optimizer)
     assert "some rows" in few_first.history["stage"]
     assert "some rows" not in plain.history["stage"]

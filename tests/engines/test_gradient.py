@@ -86,7 +86,7 @@ def test_the_gradient_equals_finite_differences(name, share, more, x64):
         moved = [np.asarray(leaf) + step * d for leaf, d in zip(leaves, directions, strict=True)]
         q, theta = jax.tree.unflatten(structure, moved)
         prepared, _ = prepare(*jax.device_put(theta), 1e-9)
-        return look(prepared, q, source.in_chunks(25), at_theta=True)
+        return look(prepared, q, source.in_chunks(16), at_theta=True)
 
     seen = at(0.0)
     gradient = jax.tree.leaves((seen.by_q, seen.by_theta))

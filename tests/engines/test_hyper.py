@@ -1,7 +1,6 @@
 """Laws of hyper-parameters: the dual bound, its gradient, and who climbs it."""
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -28,9 +27,7 @@ from gpclf.inference.optim.lbfgs import Memory
 from gpclf.inference.passes import (
     with_kept_features,
 )
-from gpclf.inference.rules import (
-    Variational,
-)
+from gpclf.inference.rules import Variational
 from gpclf.model import prepare
 from problems import POINTS, SHARED, no_sites_held, problem, settled
 
@@ -69,12 +66,7 @@ def test_held_sites_make_up_q_and_the_dual_bound_is_its_elbo(name, share):
 def test_the_gradient_of_the_dual_bound_equals_finite_differences(name, share):
     theta, rows, n_latent = problem(name, share=share)
     _, found = settled(theta, rows, n_latent, steps=2)  # not settled: q moves with θ
-    (whole,) = found.held.sites
-    sites = Kept(
-        jax.tree.map(lambda s, i=i: jnp.pad(s, ((0, 25), (0, 0)))[25 * i : 25 * i + 25], whole)
-        for i in range(3)
-    )
-    problem_ = Problem(RULE, rows.in_chunks(25), found.held._replace(sites=sites), 1e-9)
+    problem_ = Problem(RULE, rows, found.held, 1e-9)
     gradient = dual_objective(problem_, theta).by_theta
     rng = np.random.default_rng(3)
     leaves, structure = jax.tree.flatten(theta)
@@ -90,6 +82,24 @@ def test_the_gradient_of_the_dual_bound_equals_finite_differences(name, share):
     np.testing.assert_allclose(
         along, numeric, rtol=2e-5 if cases.LIKELIHOODS[name].concave else 2e-4
     )
+
+
+@pytest.mark.parametrize("name", ["Logit", "RobustMax 2", "Softmax 2"])
+def test_the_dual_bound_and_its_gradient_in_chunks_are_those_of_the_whole(name):
+    theta, rows, n_latent = problem(name)
+    _, found = settled(theta, rows, n_latent, steps=2)
+    (whole,) = found.held.sites
+    parts = Kept(
+        jax.tree.map(lambda s, i=i: np.pad(s, ((0, 16), (0, 0)))[16 * i : 16 * i + 16], whole)
+        for i in range(3)
+    )
+    chunks = Problem(RULE, rows.in_chunks(16), found.held._replace(sites=parts), 1e-9)
+    one, other = (
+        dual_objective(each, theta) for each in (Problem(RULE, rows, found.held, 1e-9), chunks)
+    )
+    np.testing.assert_allclose(other.objective, one.objective, rtol=1e-12)
+    for own, again in zip(*map(jax.tree.leaves, (one.by_theta, other.by_theta)), strict=True):
+        np.testing.assert_allclose(again, own, rtol=1e-8, atol=1e-8)
 
 
 @pytest.mark.parametrize("share", ["both", "none"])

@@ -73,7 +73,7 @@ def test_chunked_equals_whole(name, share):
     theta, rows, n_latent = problem(name, share=share)
     prepared, found = settled(theta, rows, n_latent, steps=2)
     whole = RULE.look(prepared, found.q, rows)
-    parts = RULE.look(prepared, found.q, rows.in_chunks(25))  # 15 rows fill up
+    parts = RULE.look(prepared, found.q, rows.in_chunks(16))  # 12 rows fill up
     np.testing.assert_allclose(parts.objective, whole.objective, rtol=1e-12)
     one, other = whole.target, parts.target
     np.testing.assert_allclose(other.precision, one.precision, rtol=1e-10, atol=1e-12)
@@ -255,7 +255,7 @@ def test_new_rows_take_over_from_a_posterior_of_others(name):
     others = problem(name, rows=30)[1]
     first = tempered(settled(theta, others, n_latent, steps=20)[1].q, 0.3)
     prepared, _ = prepare(*theta, 1e-9)
-    rows = rows.in_chunks(25)
+    rows = rows.in_chunks(16)
     held = Held(no_sites(prepared, rows, n_latent), less_prior(first))
     seen = [RULE.look(prepared, first, rows).objective]
     climbed = settle(

@@ -112,7 +112,7 @@ def test_frames_keep_their_names(iris):
 
 @pytest.mark.parametrize("likelihood", sorted(NAMES))
 def test_weights_of_two_are_rows_twice(moons, likelihood):
-    X, y = moons
+    X, y = (part[:40] for part in moons)  # twice or not, chunks of the same size
     weight = 1.0 + (np.arange(len(y)) % 3 == 0)
     twice = np.repeat(np.arange(len(y)), weight.astype(int))
     clf = GPClassifier(
@@ -216,6 +216,7 @@ def test_a_fitted_classifier_can_be_copied_pickled_and_cloned(fitted, iris):
     assert not hasattr(clone(fitted), "classes_")
 
 
+@pytest.mark.slow
 def test_robust_max_converges_where_natural_gradients_are_known_to_fail():
     """Digits, 100 inducing points, batches of 256, rate 0.1: there GPflow gives NaN."""
     X, y = load_digits(return_X_y=True)
@@ -239,11 +240,11 @@ def test_robust_max_converges_where_natural_gradients_are_known_to_fail():
 def test_no_class_is_lost(likelihood, optimizer):
     """Their gradient vanishes where a class cannot win: one given up early never comes back."""
     X, y = load_digits(return_X_y=True)
-    rows = np.random.default_rng(1).permutation(len(y))[len(y) // 10 :]
+    rows = np.random.default_rng(1).permutation(len(y))[:800]
     X, y = X[rows], y[rows]
     engine = Natural(optimizer=optimizer)
     clf = GPClassifier(
-        likelihood, n_inducing=100, max_epochs=10, inference=engine, random_state=1
+        likelihood, n_inducing=60, max_epochs=10, inference=engine, random_state=1
     ).fit(X, y)
     recalled = np.array([np.mean(clf.predict(X[y == k]) == k) for k in range(10)])
     assert np.all(recalled > 0.8), recalled
@@ -288,7 +289,7 @@ def test_predictions_of_any_length_compile_at_most_twice(iris, traces):
     ("case", "likelihood"),
     [(case, "auto") for case in sorted(BAD)]
     + [("zeros beside heavy tails", name) for name in sorted(NAMES)]
-    + [(case, "robust-max") for case in sorted(BAD)],
+    + [(case, "robust-max") for case in ("one row per class", "all rows equal", "wild scales")],
 )
 def test_difficult_data_give_finite_probabilities(case, likelihood):
     X, y = BAD[case]

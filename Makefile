@@ -27,10 +27,10 @@ check: $(VENV)/.dev ## lint, format, types, floors
 	$(BIN)/lint-imports --no-cache
 
 test: check ## everything CI asks: check, then all tests but the slow ones
-	$(BIN)/pytest -q -n 2 -m "not slow"
+	$(BIN)/pytest -q -n 2 --dist loadfile -m "not slow"
 
 test-slow: $(VENV)/.dev ## the slow tests
-	JAX_DISABLE_MOST_OPTIMIZATIONS=false $(BIN)/pytest -q -m slow
+	XLA_FLAGS= JAX_DISABLE_MOST_OPTIMIZATIONS=false $(BIN)/pytest -q -m slow
 
 # the lowest versions that pyproject.toml allows, of what the library and its tests import
 LOWEST = import re, tomllib; \

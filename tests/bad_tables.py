@@ -18,3 +18,5 @@ BAD = {
     "all rows equal": (np.ones((6, 2)), [0, 1, 0, 1, 0, 1]),
     "huge": (np.array([[1e300], [-1e300], [1e299], [0.0]]), [0, 1, 0, 1]),
 }
+# for engines that share their first steps with others
+WORST = ["all rows equal", "huge", "one row per class", "zeros beside heavy tails"]

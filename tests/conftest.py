@@ -1,5 +1,7 @@
 import itertools
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 # What one worker or run has compiled, others need not. JAX reads these when it is imported.
@@ -9,6 +11,15 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.05")
 # Most of the time goes into compiling programs that run once, so they are compiled with little
 # optimisation, as in JAX's own tests; `make test-slow` and the benchmarks have all of it.
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "true")
+_FLAGS = (
+    "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"  # a third off
+)
+if "XLA_FLAGS" not in os.environ:  # workers have it from the process that starts them
+    _probe = "import jax; jax.devices()"  # XLA ends a process that has a flag it does not know
+    _tried = subprocess.run(
+        [sys.executable, "-c", _probe], env=os.environ | {"XLA_FLAGS": _FLAGS}, capture_output=True
+    )
+    os.environ["XLA_FLAGS"] = _FLAGS if _tried.returncode == 0 else ""
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # else scikit-learn leaves out one of its checks
 
 import jax  # noqa: E402

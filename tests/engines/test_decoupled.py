@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_moons
 
-from bad_tables import BAD
+from bad_tables import BAD, WORST
 from gpclf import GPClassifier
 from gpclf.gaussian import Natural, moments
 from gpclf.inference import Settings, Sizes, Watch, engines, fit
@@ -284,7 +284,7 @@ def test_a_warm_start_and_a_piece_go_on_from_it(moons):
     assert clf.score(X, y) > 0.85
 
 
-@pytest.mark.parametrize("case", sorted(BAD))
+@pytest.mark.parametrize("case", WORST)
 def test_difficult_data_give_finite_probabilities(case):
     X, y = BAD[case]
     clf = GPClassifier(inference="decoupled", n_inducing=2, max_epochs=5, random_state=0)

@@ -6,7 +6,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_classification
 
-from bad_tables import BAD
+from bad_tables import BAD, WORST
 from gpclf import GPClassifier
 from gpclf.estimators import callbacks, learning
 from gpclf.gaussian import Natural
@@ -192,7 +192,7 @@ def test_points_of_the_full_process_stay_at_the_rows(two_classes):
 
 @pytest.mark.parametrize(
     ("case", "optimizer"),
-    [(case, "lbfgs") for case in sorted(BAD)] + [("wild scales", "adam"), ("huge", "adam")],
+    [(case, "lbfgs") for case in WORST] + [("wild scales", "adam"), ("huge", "adam")],
 )
 def test_difficult_data_give_finite_probabilities(case, optimizer):
     X, y = BAD[case]

@@ -225,7 +225,7 @@ def test_a_fit_that_is_stopped_while_programs_are_compiled_beside_it_ends_in_pea
 def test_programs_in_memory_are_given_back_before_there_are_too_many(monkeypatch):
     monkeypatch.setattr(programs, "MOST_PROGRAMS", 10)
     random, seen = np.random.default_rng(0), []
-    for rows in (70, 71, 72):  # each shape has some seven programs
+    for rows in (70, 140, 220):  # chunks of 128, 192 and 256 rows: some seven programs each
         X = random.normal(size=(rows, 2))
         clf = GPClassifier(n_inducing=5, max_epochs=2, random_state=0).fit(X, np.arange(rows) % 2)
         before = clf.predict_proba(X)

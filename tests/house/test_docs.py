@@ -11,6 +11,8 @@ import pytest
 
 from gpclf import GPClassifier
 from gpclf.active import Learner
+from gpclf.inference import plan
+from gpclf.inputs import latent
 from gpclf.likelihoods import NAMES
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -37,7 +39,10 @@ def _code(page):
         "../README",
     ],
 )
-def test_the_code_of_a_page_runs(page):
+def test_the_code_of_a_page_runs(page, monkeypatch):
+    """With fewer evaluations and nodes than a reader's: here it is enough that it runs."""
+    monkeypatch.setattr(plan, "EVALUATIONS", 6)
+    monkeypatch.setattr(latent, "MOST_PLACES", latent.PLACES)
     scope: dict = {"__name__": page}
     blocks = _code(f"{page}.md")
     assert blocks
@@ -64,18 +69,22 @@ def test_the_guide_adds_a_likelihood_that_learns_in_ten_lines_and_by_hand_in_und
 @pytest.mark.parametrize(("mu", "nu"), [(0.3, 0.5), (-2.0, 1.5), (1.0, 1e-8)])
 def test_the_guides_likelihoods_keep_the_laws(guide, name, mu, nu, x64):
     likelihood = guide[name]()
-    logs = likelihood.log_probabilities(jnp.array([mu]), jnp.array([nu]))
+    log_prob_of = jax.jit(lambda y, f: likelihood.log_prob(y, f))
+    logs = jax.jit(lambda *law: likelihood.log_probabilities(*law))(
+        jnp.array([mu]), jnp.array([nu])
+    )
     np.testing.assert_allclose(np.exp(logs).sum(), 1, rtol=1e-9)
     for y in (0, 1):
 
         def log_prob(f, y=y):
-            return float(likelihood.log_prob(jnp.asarray(y), jnp.array([f])))
+            return float(log_prob_of(jnp.asarray(y), jnp.array([f])))
 
-        bound = likelihood.bound(jnp.asarray(y), jnp.array([mu]), jnp.array([nu]))
+        law = jnp.asarray(y), jnp.array([mu]), jnp.array([nu])
+        bound = jax.jit(lambda *law: likelihood.bound(*law))(*law)
         x, w = np.polynomial.hermite_e.hermegauss(60)
         truth = sum(wi * log_prob(mu + np.sqrt(nu) * xi) for xi, wi in zip(x, w, strict=True))
         np.testing.assert_allclose(bound, truth / w.sum(), atol=1e-6)
-        sites = likelihood.sites(jnp.asarray(y), jnp.array([mu]), jnp.array([nu]))
+        sites = jax.jit(lambda *law: likelihood.sites(*law))(*law)
         assert all(jax.tree.leaves(jax.tree.map(lambda s: bool(np.isfinite(s).all()), sites)))
 
 

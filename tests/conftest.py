@@ -58,6 +58,11 @@ def x64():
 @pytest.fixture
 def traces():
     """The names of what JAX traces during a test; clear it where the part begins that counts."""
+    from gpclf import compilation
+    from gpclf.compilation import programs
+
+    if compilation.in_memory() > programs.MOST_PROGRAMS // 2:  # or they go in mid-test
+        compilation.clear_programs()
     seen = []
 
     def listener(event, duration, fun_name="", **_):

@@ -71,7 +71,7 @@ def test_where_rows_are_many_most_steps_see_some_and_the_end_is_the_same(monkeyp
     few_first = _fit(theta, rows, n_latent, optimizer=optimizer)
     assert "some rows" in few_first.history["stage"]
     assert "some rows" not in plain.history["stage"]
-    np.testing.assert_allclose(few_first.objective, plain.objective, rtol=1e-3)
+    np.testing.assert_allclose(few_first.objective, plain.objective, rtol=2e-3)
 
 
 def test_more_rows_are_learnt_from_where_there_are_many_or_the_points_have_many_numbers():
@@ -145,9 +145,9 @@ def test_a_row_that_makes_a_number_not_finite_is_named(batch_size):
     """Not only that there is one."""
     theta, rows, n_latent = problem("Logit")
     X = rows.X.copy()
-    X[[17, 44], 1] = np.nan
+    X[[17, 31], 1] = np.nan
     broken = ArrayRows(X, rows.y, rows.weight)
-    with pytest.raises(FitError, match="in 2 of 60 rows, first row 17"):
+    with pytest.raises(FitError, match="in 2 of 36 rows, first row 17"):
         _fit(theta, broken, n_latent, max_epochs=3, optimizer=None, batch_size=batch_size)
 
 

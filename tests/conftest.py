@@ -49,6 +49,14 @@ def few_memory_maps():
 
 
 @pytest.fixture
+def few_places(monkeypatch):
+    """Sixteen nodes a row with errors, however few rows there are."""
+    from gpclf.inputs import latent
+
+    monkeypatch.setattr(latent, "MOST_PLACES", latent.PLACES)
+
+
+@pytest.fixture
 def x64():
     """JAX's 64-bit mode for the length of one test."""
     with jax.enable_x64(True):

@@ -17,10 +17,12 @@ from gpclf.precision import cast
 ROWS, POINTS = 36, 9
 
 
-# every likelihood with one kernel and one Z for all functions, and some with more than one
+# every likelihood with one kernel and one Z for all functions, and some with more than one; where
+# laws of likelihoods run with many functions and two, two are enough for the engine
+SMALLEST = {name.split()[0]: name for name in sorted(cases.LIKELIHOODS) if "closed" not in name}
 SHARED = pytest.mark.parametrize(
     ("name", "share"),
-    [(name, "both") for name in sorted(cases.LIKELIHOODS)]
+    [(name, "both") for name in SMALLEST.values()]
     + [
         ("Logit", "none"),
         ("Softmax", "none"),

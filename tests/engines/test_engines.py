@@ -8,7 +8,7 @@ from sklearn.model_selection import GridSearchCV
 
 import cases
 from gpclf import GPClassifier
-from gpclf.inference.engines import PowerEP
+from gpclf.inference.engines import Natural, PowerEP
 
 ROWS = make_moons(70, noise=0.2, random_state=0)
 
@@ -70,3 +70,14 @@ def test_the_options_of_an_engine_can_be_searched_over():
     best = grid["inference__alpha"][int(np.argmax(scores))]
     assert found.best_estimator_.inference.alpha == found.best_params_["inference__alpha"] == best
     assert engine.alpha == 1.0
+
+
+def test_an_engine_without_batches_refuses_inputs_that_need_them():
+    class Whole(Natural):
+        name = "whole"
+
+        def __init__(self, optimizer="auto", learn_inducing=True):
+            self.optimizer, self.learn_inducing = optimizer, learn_inducing
+
+    with pytest.raises(ValueError, match='inference="whole" takes all rows at once'):
+        Whole().on_batches(50)

@@ -292,7 +292,7 @@ QUICK = {"kernel": "rbf", "n_inducing": 12, "max_epochs": 12, "random_state": 0}
 
 
 @pytest.mark.parametrize("kind", SAME_FOR_ALL)
-def test_the_classifier_without_errors_is_the_plain_one(kind):
+def test_the_classifier_without_errors_is_the_plain_one(kind, few_places):
     X, y = overlapping()
     plain = GPClassifier(**QUICK).fit(X, y)  # its rows are few, their places are not
     noisy = GPClassifier(input_noise=kind, precision="double", **QUICK).fit(X, y, X_std=0)
@@ -301,7 +301,7 @@ def test_the_classifier_without_errors_is_the_plain_one(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS[:3])
-def test_more_noise_never_sharpens_a_probability_near_a_boundary(kind):
+def test_more_noise_never_sharpens_a_probability_near_a_boundary(kind, few_places):
     X, y = overlapping()
     near = np.linspace(-0.5, 0.5, 11)[:, None]
     last = np.full(11, 0.5)

@@ -12,7 +12,6 @@ import pytest
 from gpclf import GPClassifier
 from gpclf.active import Learner
 from gpclf.inference import plan
-from gpclf.inputs import latent
 from gpclf.likelihoods import NAMES
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -39,10 +38,9 @@ def _code(page):
         "../README",
     ],
 )
-def test_the_code_of_a_page_runs(page, monkeypatch):
+def test_the_code_of_a_page_runs(page, monkeypatch, few_places):
     """With fewer evaluations and nodes than a reader's: here it is enough that it runs."""
     monkeypatch.setattr(plan, "EVALUATIONS", 6)
-    monkeypatch.setattr(latent, "MOST_PLACES", latent.PLACES)
     scope: dict = {"__name__": page}
     blocks = _code(f"{page}.md")
     assert blocks

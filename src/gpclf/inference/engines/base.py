@@ -55,6 +55,11 @@ class Engine(BaseEstimator, ABC):
         options = self.get_params()
         if options.get("optimizer") != "auto":
             return self
+        if "batch_size" not in options:
+            raise ValueError(
+                f'inference="{self.name}" takes all rows at once, and these inputs need batches: '
+                'use "natural".'
+            )
         size = batch_rows if options["batch_size"] == "auto" else options["batch_size"]
         made: Any = clone(self)
         return made.set_params(optimizer="adam", batch_size=size)

@@ -1,4 +1,4 @@
-import itertools
+import gc
 import os
 import subprocess
 import sys
@@ -30,22 +30,17 @@ settings.register_profile("laws", max_examples=30, deadline=None, derandomize=Tr
 settings.load_profile("laws")
 
 
-_MAPS, _MOST_MAPS = Path("/proc/self/maps"), 30_000  # Linux grants a process 65,530
-_done = itertools.count(1)
+gc.set_threshold(50_000, 20, 50)  # or the collector looks at all of JAX's programs all the time
 
 
-@pytest.fixture(autouse=True)
-def few_memory_maps():
-    """Every test leaves programs behind, some 35 memory maps each: give them back in time."""
+@pytest.fixture(scope="module", autouse=True)
+def programs_of_one_file():
+    """Give back what a file has compiled: gigabytes, of which other files need next to nothing."""
     yield
-    if next(_done) % 10 == 0 and _MAPS.exists():
-        with _MAPS.open() as maps:
-            many = sum(1 for _ in maps) > _MOST_MAPS
-        if many:
-            from gpclf import compilation  # not above: first the hook that checks shapes
+    from gpclf import compilation  # not above: first the hook that checks shapes
 
-            jax.clear_caches()
-            compilation.clear_programs()
+    jax.clear_caches()
+    compilation.clear_programs()
 
 
 @pytest.fixture

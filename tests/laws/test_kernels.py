@@ -144,3 +144,13 @@ def test_the_data_fill_in_a_missing_lengthscale_only():
     assert np.shape(RBF(ard=False).started(3.0, 5).log_lengthscale) == ()
     with pytest.raises(ValueError, match="2 lengthscales, but X has 3 features"):
         RBF([1.0, 2.0]).started(1.0, 3)
+
+
+@ALL
+def test_a_stretched_kernel_is_that_of_shrunk_points_times_a_number(name, x64):
+    kernel = cast(cases.KERNELS[name], jnp.float64)
+    X, Y = _rows(0, 5), _rows(1, 4)
+    Y = Y.at[0].set(X[2])
+    made = kernel.stretched(0.6, 5.0).matrix(X, Y)
+    np.testing.assert_allclose(made, 5.0 * kernel.matrix(X / 0.6, Y / 0.6), rtol=1e-9)
+    assert repr(kernel.stretched(1.0, 1.0)) == repr(kernel)

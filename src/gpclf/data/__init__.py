@@ -3,12 +3,13 @@
 from gpclf.data.chunk import Chunk
 from gpclf.data.columns import Columns
 from gpclf.data.labels import encode, refuse_missing
-from gpclf.data.rows import ArrayRows, Kept, Rows
+from gpclf.data.rows import ArrayRows, ChunkRows, Kept, Rows
 from gpclf.data.scaling import Scaling, blocks
 
 __all__ = [
     "ArrayRows",
     "Chunk",
+    "ChunkRows",
     "Columns",
     "Kept",
     "Rows",

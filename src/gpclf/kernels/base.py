@@ -6,6 +6,7 @@ every real array of a kernel is a free parameter for any optimiser.
 """
 
 from abc import abstractmethod
+from copy import copy
 from dataclasses import fields
 from typing import Any
 
@@ -74,6 +75,15 @@ class Kernel(eqx.Module):
         """This kernel with the parameters that were left to the data filled in."""
         return self
 
+    def stretched(self, lengthscale: float, variance: float) -> "Kernel":
+        """This kernel with all lengthscales, and its variance, so many times as large."""
+        factors = {"log_lengthscale": lengthscale, "log_variance": variance}
+        changed = copy(self)
+        for name, factor in factors.items():
+            if getattr(self, name, None) is not None:
+                object.__setattr__(changed, name, getattr(self, name) + np.log(factor))
+        return changed
+
     def with_prior(self, **priors: Any) -> "Kernel":
         """This kernel with laws of its parameters: `RBF().with_prior(variance=LogNormal(1, 0.5))`.
 
@@ -90,9 +100,7 @@ class Kernel(eqx.Module):
                     f"The prior of {name} must be a Prior, such as LogNormal(1.0, 0.5), "
                     f"got {prior!r}."
                 )
-        changed = object.__new__(type(self))
-        for field in fields(self):
-            object.__setattr__(changed, field.name, getattr(self, field.name))
+        changed = copy(self)
         object.__setattr__(changed, "priors", tuple((dict(self.priors) | priors).items()))
         return changed
 

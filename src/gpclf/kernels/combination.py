@@ -45,6 +45,10 @@ class Sum(Kernel):
             self.right.started(median_distance, n_features),
         )
 
+    def stretched(self, lengthscale: float, variance: float) -> Kernel:
+        """Both parts stretched."""
+        return Sum(*(part.stretched(lengthscale, variance) for part in (self.left, self.right)))
+
     def log_prior(self) -> Scalar:
         """The sum of both."""
         return self.left.log_prior() + self.right.log_prior()
@@ -87,6 +91,14 @@ class Product(Kernel):
             self.left.started(median_distance, n_features),
             self.right.started(median_distance, n_features),
         )
+
+    def stretched(self, lengthscale: float, variance: float) -> Kernel:
+        """Both lengthscales, and the variance of one, which is that of the product."""
+        left, right = (
+            part.stretched(lengthscale, factor)
+            for part, factor in ((self.left, variance), (self.right, 1.0))
+        )
+        return Product(left, right)
 
     def log_prior(self) -> Scalar:
         """The sum of both."""

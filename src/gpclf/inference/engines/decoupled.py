@@ -64,9 +64,13 @@ class Decoupled(Natural):
     name = "decoupled"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_mean": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
-        **{k: v for k, v in Natural._parameter_constraints.items() if k != "class_subset"},
+        **{
+            name: values
+            for name, values in Natural._parameter_constraints.items()
+            if name not in ("class_subset", "rescale")
+        },
     }
-    class_subset = None
+    class_subset, rescale = None, False
 
     def __init__(
         self,

@@ -12,6 +12,7 @@ from gpclf.inference.drivers.natural_steps import NaturalSteps
 from gpclf.inference.engines.base import COUNT, RATE, Asked
 from gpclf.inference.engines.sites import SiteEngine
 from gpclf.inference.plan import Plan, Sizes, make_plan
+from gpclf.inference.rescale import AS_LEARNED, rescale
 from gpclf.inference.rules import Rule, Variational
 from gpclf.likelihoods.logistic_softmax import LogisticSoftmaxFamily
 from gpclf.model import Theta
@@ -40,6 +41,10 @@ class Natural(SiteEngine):
         all of them.
     learn_inducing : bool
         Whether inducing points move, too, when the kernel is learned.
+    rescale : bool
+        Choose two factors at the end, of all lengthscales and of the variance, by the score of rows
+        left out in five folds under one kernel: probabilities are less timid. It needs about as
+        long as the fit, all rows at once, and rows without errors.
     """
 
     name = "natural"
@@ -49,6 +54,7 @@ class Natural(SiteEngine):
         "learning_rate": RATE,
         "class_subset": [None, Interval(Integral, 1, None, closed="left")],
         "learn_inducing": ["boolean"],
+        "rescale": ["boolean"],
     }
 
     def __init__(
@@ -58,15 +64,38 @@ class Natural(SiteEngine):
         learning_rate: Any = "auto",
         class_subset: Any = None,
         learn_inducing: Any = True,
+        rescale: Any = False,
     ):
         self.optimizer = optimizer
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.class_subset = class_subset
         self.learn_inducing = learn_inducing
+        self.rescale = rescale
+
+    def stretch(self, theta: Theta, q: NaturalForm, context: FitContext) -> tuple[Theta, str]:
+        """By the score of rows left out, where that is asked for."""
+        if not self.rescale:
+            return theta, ""
+        found = rescale(self.rule(context.rows), theta, q, context)
+        gain, _ = found.tried[found.chosen].gain(found.tried[AS_LEARNED])
+        if found.chosen == AS_LEARNED:
+            return theta, "; kernel: as learned, by rows left out"
+        length, variance = found.chosen
+        return found.theta, (
+            f"; kernel: lengthscales times {length:g} and variance times {variance:g}, by rows "
+            f"left out, {gain:.3f} nats a row"
+        )
 
     def refuse(self, asked: Asked) -> None:
-        """A few classes need a likelihood that is a sum over classes, and one kernel."""
+        """What two factors need; for a few classes a sum over classes, and one kernel."""
+        if self.rescale and asked.noisy:
+            raise ValueError("rescale=True needs rows without errors of the inputs.")
+        if self.rescale and (self.batch_size != "auto" or self.optimizer not in ("auto", "lbfgs")):
+            raise ValueError(
+                "rescale=True needs all rows at once and a kernel that is learned: leave "
+                'batch_size and optimizer at "auto".'
+            )
         if self.class_subset is None or self.class_subset >= asked.n_classes:
             return
         if not isinstance(asked.likelihood, LogisticSoftmaxFamily):

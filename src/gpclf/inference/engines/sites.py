@@ -33,15 +33,22 @@ class SiteEngine(Engine):
         """What else there is to say at the end."""
         return ""
 
+    def stretch(self, theta: Theta, q: Natural, context: FitContext) -> tuple[Theta, str]:
+        """θ with a kernel that is surer, where an engine says so, and a word about it."""
+        return theta, ""
+
     def run(self, theta: Theta, q: Natural, context: FitContext, known: bool) -> Outcome:
         """Hyper-parameters unless they are kept, then the posterior of all rows."""
         theta, q, learned = learn(theta, q, context, known, self.rule)
+        before, (theta, surer) = theta, self.stretch(theta, q, context)
+        if learned is not None and theta is not before:
+            learned = learned._replace(theta=theta, held=None)  # sites of another kernel
         hyper = Stop.FIXED if learned is None else learned.stop
         if context.plan.full_batch:
             with context.log.scope(share_of_rounds(context, learned), 1.0):
                 rule = self.rule(context.rows)
                 found = posterior_of_all_rows(rule, theta, learned, q, context, known)
-            more = self.remark(found.here.improper, None)
+            more = surer + self.remark(found.here.improper, None)
             return Outcome(theta, found.q, found.objective, hyper, found.reason, more)
         steps = self.steps(theta, q, context, 0 if learned is None else learned.n_rows)
         end = run_epochs(steps, context)

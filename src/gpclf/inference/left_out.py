@@ -74,8 +74,8 @@ def fold_scores(
     """One q for each fold, from where they start, of rows whose features are kept."""
     found, sums, weights = [], [], []
     for fold, start in enumerate(starts):
-        out = [own == fold for own in folds]
-        seen = _counting(rows, [~own for own in out])
+        out = Kept(own == fold for own in folds)
+        seen = _counting(rows, Kept(~own for own in out))
         q = settle(rule, prepared, Start(start), seen, limits).q
         m, _ = moments(q)
 
@@ -91,10 +91,11 @@ def fold_scores(
     return FoldScores(np.array(sums), np.array(weights)), found
 
 
-def _counting(rows: Rows, which: list[np.ndarray]) -> Rows:
+def _counting(rows: Rows, which: Kept[np.ndarray]) -> Rows:
     """The rows with weights of 0 for all but some."""
-    chunks = [
-        replace(chunk, weight=jnp.asarray(np.asarray(chunk.weight) * own, chunk.weight.dtype))
-        for chunk, own in zip(rows.chunks(), which, strict=True)
-    ]
-    return ChunkRows(rows, chunks)
+
+    def reweighed(chunk: Chunk, own: np.ndarray) -> Chunk:
+        weight = jnp.asarray(np.asarray(chunk.weight) * own, chunk.weight.dtype)
+        return replace(chunk, weight=weight)
+
+    return ChunkRows(rows, rows.keep(reweighed, which))

@@ -1,8 +1,8 @@
 """Stochastic steps on a few classes: neither a step's cost nor memory grows with their number.
 
 A drawn class's sites are taken at a row's T = Σ(1 − p_c) (likelihoods/drawn_classes.py). Each row
-remembers T and its own class's 1 − p_y, and each class the mean r_c of 1 − p_c over the rows of
-others: 2N + C numbers. The D drawn classes that are not the row's own estimate
+remembers T, how often it was seen, and its own class's 1 − p_y, and each class the mean r_c of
+1 − p_c over the rows of others: 3N + C numbers. The D drawn classes that are not a row's own say
 
     T ≈ (1 − p_y) + Σ_{c≠y} r_c + (C − 1)/D Σ_{drawn c≠y} (1 − p_c − r_c),
 

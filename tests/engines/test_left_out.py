@@ -100,9 +100,10 @@ def test_what_cannot_be_rescaled_says_so():
     X, y = _rings(20, 0)
     with pytest.raises(ValueError, match="rescale=True needs rows without errors"):
         GPClassifier(inference=Natural(rescale=True)).fit(X, y, X_std=0.1)
-    for engine in (Natural(rescale=True, batch_size=5), Natural(rescale=True, optimizer=None)):
-        with pytest.raises(ValueError, match="rescale=True needs all rows at once"):
-            GPClassifier(inference=engine).fit(X, y)
+    for options in ({"batch_size": 5}, {"optimizer": None}, {"class_subset": 1}):
+        engine = Natural(rescale=True, **options)
+        with pytest.raises(ValueError, match="rescale=True needs all rows and classes at once"):
+            GPClassifier("logistic-softmax", inference=engine).fit(X, y)
 
 
 def test_the_kernel_as_learned_is_among_the_choices():

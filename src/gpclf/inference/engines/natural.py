@@ -91,10 +91,11 @@ class Natural(SiteEngine):
         """What two factors need; for a few classes a sum over classes, and one kernel."""
         if self.rescale and asked.noisy:
             raise ValueError("rescale=True needs rows without errors of the inputs.")
-        if self.rescale and (self.batch_size != "auto" or self.optimizer not in ("auto", "lbfgs")):
+        whole = self.batch_size == "auto" and self.class_subset is None
+        if self.rescale and not (whole and self.optimizer in ("auto", "lbfgs")):
             raise ValueError(
-                "rescale=True needs all rows at once and a kernel that is learned: leave "
-                'batch_size and optimizer at "auto".'
+                "rescale=True needs all rows and classes at once and a kernel that is learned: "
+                'leave batch_size and optimizer at "auto" and class_subset at None.'
             )
         if self.class_subset is None or self.class_subset >= asked.n_classes:
             return

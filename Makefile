@@ -106,8 +106,15 @@ bench-large: bench-setup ## seconds to the rivals' NLL after 180 s, on 581,012 a
 	$(BIN)/python benchmarks/large.py \
 	  --gpflow-python $(VENV)-gpflow/bin/python --gpytorch-python $(VENV)-gpytorch/bin/python
 
-bench-compare: $(VENV)/.dev ## NLL and calibration beside boosting, forest, logistic regression
-	$(BIN)/python benchmarks/compare.py
+$(VENV)/.rivals: $(VENV)/.dev
+	$(BIN)/pip install --quiet --disable-pip-version-check catboost lightgbm xgboost
+	@touch $@
+
+bench-compare: $(VENV)/.rivals ## NLL and calibration beside CatBoost, LightGBM, XGBoost, forest, SVM and others: hours
+	$(BIN)/python benchmarks/compare.py --resume --picture benchmarks/results/ranks.png
+
+bench-few-rows: $(VENV)/.rivals ## the same on 50 to 1,000 rows of each set
+	$(BIN)/python benchmarks/compare.py --resume --rows 50 100 200 500 1000 --results benchmarks/results/few.jsonl
 
 bench-engines: $(VENV)/.dev ## NLL, error and seconds of every inference on 25 sets: hours
 	$(BIN)/python benchmarks/engines.py --resume
@@ -154,6 +161,6 @@ clean: ## remove the environments and build products
 	rm -rf $(VENV) $(VENV)-lowest $(VENV)-gpflow $(VENV)-gpytorch $(VENV)-docs build dist .pytest_cache .ruff_cache
 
 .PHONY: help demo check test test-slow test-lowest docs format clean bench-setup bench-accuracy bench-likelihoods \
-	bench-categorical bench-classes bench-race bench-race-all bench-large bench-compare bench-engines bench-papers bench-step \
+	bench-categorical bench-classes bench-race bench-race-all bench-large bench-compare bench-few-rows bench-engines bench-papers bench-step \
 	bench-prediction bench-cold bench-scaling bench-quick bench-noise bench-fermi bench-noise-uci \
 	bench-noise-mnist bench-active

@@ -1,4 +1,4 @@
-"""scikit-learn's classifiers as the race and the comparison use them: methods by name.
+"""Other classifiers as the race and the comparison use them, with their defaults, by name.
 
 All get standardised inputs and classes 0..C-1, of which some may have no training row.
 """
@@ -12,6 +12,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC
 
 from svgp import FIRST_VARIANCE, inducing
 
@@ -73,10 +74,39 @@ def forest(X: np.ndarray, seed: int) -> RandomForestClassifier:
     return RandomForestClassifier(n_estimators=500, random_state=seed, n_jobs=-1)
 
 
+def support_vectors(X: np.ndarray, seed: int) -> CalibratedClassifierCV:
+    """scikit-learn's defaults, and a temperature learned on five folds."""
+    return CalibratedClassifierCV(SVC(random_state=seed), method="temperature", ensemble=False)
+
+
+def catboost(X: np.ndarray, seed: int) -> Any:
+    from catboost import CatBoostClassifier
+
+    return CatBoostClassifier(random_seed=seed, verbose=False, allow_writing_files=False)
+
+
+def lightgbm(X: np.ndarray, seed: int) -> Any:
+    from lightgbm import LGBMClassifier
+
+    return LGBMClassifier(random_state=seed, verbose=-1)
+
+
+def xgboost(X: np.ndarray, seed: int) -> Any:
+    from xgboost import XGBClassifier
+
+    return XGBClassifier(random_state=seed)
+
+
 METHODS: dict[str, Callable[[np.ndarray, int], Any]] = {
     "gp": gp,
     "logistic": logistic,
     "boosting": boosting,
     "boosting-calibrated": calibrated_boosting,
     "forest": forest,
+    "svm-calibrated": support_vectors,
+    "catboost": catboost,
+    "lightgbm": lightgbm,
+    "xgboost": xgboost,
 }
+OTHERS = ("catboost", "lightgbm", "xgboost")  # packages beyond scikit-learn
+TREES = ("boosting", "boosting-calibrated", "forest", *OTHERS)

@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_info
 from gpclf import GPClassifier, posterior
 from gpclf.estimators import classifier
 from gpclf.inference.engines import (
+    KINDS,
     NAMES,
     Decoupled,
     Gradient,
@@ -132,7 +133,7 @@ def test_every_parameter_is_documented_with_its_default():
         assert own[0].endswith(f", default={quoted}"), own[0]
 
 
-@pytest.mark.parametrize("kind", sorted(set(NAMES.values()), key=lambda kind: kind.name))
+@pytest.mark.parametrize("kind", [KINDS[name] for name in sorted(KINDS)])
 def test_every_option_of_an_engine_is_documented_and_refused_when_it_is_bad(kind):
     lines = inspect.getdoc(kind).splitlines()
     named = {name.strip() for line in lines for name in line.split(" : ")[0].split(",")}

@@ -27,7 +27,7 @@ jax.monitoring.register_event_listener(
 def settings():
     return gc.isenabled(), gc.get_freeze_count(), gc.get_threshold(), dict(jax.config.values)
 before = settings()
-clf = gpclf.GPClassifier(n_inducing=4, max_epochs=2, random_state=0)  # the same shapes
+clf = gpclf.GPClassifier("logit", None, 4, inference="natural", max_epochs=2, random_state=0)
 clf.fit(np.eye(8), np.arange(8) % 2)
 jax.jit(lambda x: x @ x + 1)(np.eye(300)).block_until_ready()  # the user's own
 print(len(hits), before == settings())
@@ -227,7 +227,8 @@ def test_programs_in_memory_are_given_back_before_there_are_too_many(monkeypatch
     random, seen = np.random.default_rng(0), []
     for rows in (70, 140, 220):  # chunks of 128, 192 and 256 rows: some seven programs each
         X = random.normal(size=(rows, 2))
-        clf = GPClassifier(n_inducing=5, max_epochs=2, random_state=0).fit(X, np.arange(rows) % 2)
+        clf = GPClassifier(n_inducing=5, max_epochs=2, random_state=0, inference="natural")
+        clf.fit(X, np.arange(rows) % 2)
         before = clf.predict_proba(X)
         seen.append(compilation.in_memory())
         np.testing.assert_array_equal(clf.predict_proba(X), before)

@@ -44,7 +44,7 @@ def test_every_engine_has_a_case():
 
 
 def test_every_engine_has_a_name():
-    named = {name: kind for name, kind in engines.NAMES.items() if name != "auto"}
+    named = engines.KINDS
     assert {kind.__name__ for kind in named.values()} == _classes(engines, engines.Engine)
     assert all(kind.name == name for name, kind in named.items())
 

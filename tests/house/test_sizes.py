@@ -4,7 +4,7 @@ import ast
 import re
 from pathlib import Path
 
-from gpclf.inference.engines import NAMES
+from gpclf.inference.engines import KINDS
 
 SOURCE = Path(__file__).parents[2] / "src" / "gpclf"
 FILES = {str(path.relative_to(SOURCE)): path for path in sorted(SOURCE.rglob("*.py"))}
@@ -73,12 +73,12 @@ def test_constructors_that_keep_options_are_those_of_the_estimator_and_the_engin
         for function, owner in functions(tree)
         if keeps_options(function, owner)
     }
-    assert owners == {"GPClassifier", *(kind.__name__ for kind in NAMES.values())}
+    assert owners == {"GPClassifier", *(kind.__name__ for kind in KINDS.values())}
 
 
 def test_nobody_asks_for_the_name_of_an_engine():
     """A comparison with one, or of the name of an engine with anything."""
-    words = set(NAMES) - {"auto"}
+    words = set(KINDS)
     asked = [
         (name, ast.unparse(node))
         for name, node in comparisons()

@@ -36,16 +36,18 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, ClassifierMixin, Base
         "logistic-softmax-augmented", "step", "noisy-probit", "noisy-logit", "robust-max".
     kernel : str, Kernel or None, default=None
         None: Matérn-5/2, a lengthscale per feature; where rows are few, a prior keeps these alike.
+        With `inference="auto"` rows left out may choose a smoother or rougher one of the family.
         Names combine with + and *: "rbf + matern52".
     n_inducing : "auto", int, None or array (M, D), default="auto"
         Inducing points. "auto": min(N, 400, 50·D, 20 + 4√N), times √(10/C) above 10 classes.
         None: every row, the full Gaussian process, of up to 5,000 rows. Points, rows like X: where
         they start; `Natural(learn_inducing=False)` keeps them there.
     inference : str or Engine, default="auto"
-        How the posterior is found: "natural", which "auto" means (closed-form natural-gradient
-        steps), "gradient" (the same bound by ordinary gradients), "decoupled" (more points for the
-        mean alone), "power-ep" (expectation propagation), "mean-field" (a baseline for "probit").
-        An object of `gpclf.inference.engines` has options: `PowerEP(alpha=0.5)`,
+        How the posterior is found: "auto" (closed-form natural-gradient steps; then rows left out
+        choose how rough and how sure the kernel is), "natural" (the same without that choice),
+        "gradient" (the same bound by ordinary gradients), "decoupled" (more points for the mean
+        alone), "power-ep" (expectation propagation), "mean-field" (a baseline for "probit"). An
+        object of `gpclf.inference.engines` has options: `PowerEP(alpha=0.5)`,
         `Natural(batch_size=1024)`.
     input_noise : None, str or Noisy, default=None
         What to do about errors of the inputs. None: nothing, unless `fit` is given `X_std`, then
@@ -99,6 +101,16 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, ClassifierMixin, Base
         The evidence lower bound of the training rows at the end, on fresh nodes where inputs have
         errors; after `partial_fit` the sum over all pieces, each given those before it. With
         "power-ep" its energy, which is no bound.
+    loo_score_ : None or float
+        The mean log-probability of each training row under the posterior without it, where that is
+        known in closed form; None after other engines, and where inputs have errors.
+    loo_unsure_ : None or float
+        The share of rows that are nearly all that is known of their surroundings: where it is above
+        a hundredth, `loo_score_` is not to be trusted.
+    selection_ : None or list of dicts
+        The kernels that rows left out were asked about, as learned first: "kernel", the factors
+        "lengthscale" and "variance", "score" (mean log-probability of a row left out), "gain" over
+        the kernel as learned, and its standard "error".
     history_ : dict of arrays
         "stage", "seconds" and "elbo" (per row), one entry a step.
     kernel_, likelihood_ : Kernel, Likelihood

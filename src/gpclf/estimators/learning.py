@@ -31,7 +31,7 @@ from gpclf.inference.fresh_bound import fresh_bound
 from gpclf.inference.incremental import absorb, grown
 from gpclf.inference.plan import BATCH_ROWS, CHUNK_ROWS
 from gpclf.inputs import Exact, Inputs
-from gpclf.kernels import kernel_from
+from gpclf.kernels import FAMILIES, kernel_from
 from gpclf.likelihoods import Likelihood, likelihood_from
 from gpclf.linalg import one_thread
 from gpclf.model import Model, Theta, one_per_function, prepare
@@ -121,6 +121,8 @@ def learn(
     clf.history_ = result.history
     clf.stopped_ = result.stopped
     clf.jitter_ = result.jitter
+    clf.selection_ = result.tried
+    clf.loo_score_, clf.loo_unsure_ = result.left_out or (None, None)
     clf.input_noise_std_ = typical(result.theta.model.inputs, training.std, scaling)
     clf._keep(freeze(result.theta, result.q, result.jitter, task.settings.dtype))
     clf.elbo_ = result.objective
@@ -178,7 +180,7 @@ def _task(
         likelihood,
         inputs,
         engine,
-        Settings(float(clf.tol), dtype, move_points),
+        Settings(float(clf.tol), dtype, move_points, FAMILIES if clf.kernel is None else ()),
         likelihood.n_latent(n_classes),
         n_classes,
     )

@@ -9,10 +9,10 @@ from equinox import Module
 import gpclf.posterior as posteriors
 from gpclf import storage
 from gpclf.data import Columns, Scaling
-from gpclf.inference.engines import NAMES as ENGINES
-from gpclf.inference.engines import Engine
+from gpclf.inference.engines import KINDS, Engine
 
-FITTED = ("elbo_", "stopped_", "jitter_", "n_features_in_", "n_samples_seen_")
+FITTED = ("elbo_", "loo_score_", "loo_unsure_", "selection_", "stopped_", "jitter_")
+FITTED += ("n_features_in_", "n_samples_seen_")
 KEPT = Engine | Module | np.ndarray | np.generic | bool | int | float | str | None  # parameters
 ARRAYS = ("inducing_points_", "relevance_", "input_noise_std_")
 
@@ -46,7 +46,7 @@ def save(classifier: Any, path: str | os.PathLike) -> None:
 def _described(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     """A parameter as JSON; an engine by its name and options."""
     if isinstance(value, Engine):
-        if ENGINES.get(value.name) is not type(value):
+        if KINDS.get(value.name) is not type(value):
             name = type(value).__name__
             raise ValueError(f"{name} is not an engine of gpclf, so a model file cannot hold it.")
         options = value.get_params(deep=False).items()
@@ -59,7 +59,7 @@ def _restored(description: Any, arrays: dict[str, np.ndarray]) -> Any:
     if "engine" not in description:
         return storage.restore(description, arrays)
     options = {k: storage.restore(v, arrays) for k, v in description["options"].items()}
-    return ENGINES[description["engine"]](**options)
+    return KINDS[description["engine"]](**options)
 
 
 def _listed(array: np.ndarray | None) -> list | None:

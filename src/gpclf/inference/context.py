@@ -1,6 +1,6 @@
 """A fit under way: what every engine is given beside θ and q."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -8,9 +8,11 @@ from gpclf.data import Chunk, Rows
 from gpclf.gaussian import Moments, Natural, moments
 from gpclf.inference.history import History
 from gpclf.inference.hyper import Moves
+from gpclf.inference.loo import LeaveOneOut
 from gpclf.inference.passes import finite_in_chunk
 from gpclf.inference.plan import Plan
 from gpclf.inference.stops import FitError, Stop
+from gpclf.kernels import Stationary
 from gpclf.model import Theta, prepare
 
 TRY = 'try fewer inducing points, a larger lengthscale, or precision="double".'
@@ -27,6 +29,7 @@ class FitContext(NamedTuple):
     jitter: float
     dtype: np.dtype
     moves: Moves = Moves()
+    families: tuple[type[Stationary], ...] = ()  # that the kernel may be of, ever rougher
 
     def slack(self, total: float) -> float:
         """How much of an objective is rounding."""
@@ -67,6 +70,8 @@ class Outcome(NamedTuple):
     hyper: Stop
     posterior: Stop
     more: str = ""  # what else there is to say
+    tried: list[dict[str, Any]] | None = None  # kernels, by rows left out
+    left_out: LeaveOneOut | None = None  # where q is the sum of its sites
 
     @property
     def stopped(self) -> str:

@@ -1,7 +1,7 @@
 """A fit from beginning to end: an engine, the rows, and what is left of them."""
 
 import time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -12,7 +12,9 @@ from gpclf.inference.context import FitContext
 from gpclf.inference.engines import Engine
 from gpclf.inference.history import History, Judge, Report
 from gpclf.inference.hyper import Moves
+from gpclf.inference.loo import LeaveOneOut
 from gpclf.inference.plan import Plan
+from gpclf.kernels import Stationary
 from gpclf.linalg import one_thread
 from gpclf.model import Theta, prepare
 
@@ -23,6 +25,7 @@ class Settings(NamedTuple):
     tolerance: float = 1e-4  # nats per row below which a step or round has converged
     dtype: np.dtype = np.dtype(np.float64)  # of work on rows
     move_points: bool = True  # Z is learned with the kernel; not for the full process, where Z is X
+    families: tuple[type[Stationary], ...] = ()  # that the kernel may be of, ever rougher
 
     @property
     def jitter(self) -> float:
@@ -47,6 +50,8 @@ class Result(NamedTuple):
     history: dict[str, np.ndarray]
     stopped: str
     jitter: float
+    tried: list[dict[str, Any]] | None  # kernels, by rows left out
+    left_out: LeaveOneOut | None
 
 
 def fit(
@@ -68,7 +73,7 @@ def fit(
     rows = rows.in_chunks(plan.chunk_rows)
     moves = Moves(points=settings.move_points)
     common = (settings.tolerance, settings.jitter, settings.dtype)
-    context = FitContext(rows, plan, log, rng, *common, moves)
+    context = FitContext(rows, plan, log, rng, *common, moves, settings.families)
     theta = jax.device_put(Theta(*theta))  # compiles nothing, unlike jnp.asarray
     q = Natural.standard(start, theta.Z.shape[-2]) if isinstance(start, int) else start
     with one_thread():
@@ -76,4 +81,5 @@ def fit(
         if not np.isfinite(end.objective):
             raise context.failure(end.theta, end.q)
         jitter = float(prepare(*end.theta, settings.jitter)[1])
-    return Result(end.theta, end.q, end.objective, log.arrays(), end.stopped, jitter)
+    told = (log.arrays(), end.stopped, jitter, end.tried, end.left_out)
+    return Result(end.theta, end.q, end.objective, *told)

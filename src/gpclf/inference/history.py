@@ -58,6 +58,11 @@ class History:
         self.enough |= bool(self.report(line))
         self.away += time.perf_counter() - now
 
+    def remind(self, stage: str, share: float, theta: Theta, q: Natural | Moments) -> None:
+        """A line of work that leaves θ and q, and so the ELBO, as they were."""
+        elbo = self.lines[-1].elbo if self.lines else np.nan
+        self.note(stage, elbo, share, theta, q)
+
     @contextmanager
     def scope(
         self, low: float, high: float, *, named: str = "", judged: bool = True

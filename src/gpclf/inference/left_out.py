@@ -1,14 +1,13 @@
 """Scores of rows left out, under one kernel: what a bound on the rows seen cannot say.
 
-A fold is another set of weights for the same features: its q takes a few steps and no new feature,
-so that several of them cost little more than one. Rows left out are scored by the predictive.
+A fold is another set of weights for the same features, so its q takes a few steps and no new
+feature. Rows left out are scored by the predictive.
 """
 
 from dataclasses import replace
 from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -16,86 +15,170 @@ from gpclf.compilation import program
 from gpclf.data import Chunk, ChunkRows, Kept, Rows
 from gpclf.gaussian import Moments, Natural, moments
 from gpclf.inference.natural import Limits, Start, settle
-from gpclf.inference.passes import features_of
+from gpclf.inference.passes import features_of, with_features
 from gpclf.inference.rules import Rule
 from gpclf.likelihoods import Likelihood
 from gpclf.model import Prepared
-from gpclf.precision import cast
+from gpclf.precision import rounded
 
 FOLDS = 5
+SCORED = 1000  # rows are enough to tell two kernels apart: then not every fold is fitted
+CLEARLY = 2.0  # standard errors by which other scores are higher: then not even those
+STEP_OF_LENGTHS = 128  # of rows that are scored together: few lengths, few programs
+
+Marginals = tuple[Float[Array, "B C"], Float[Array, "B C"]]
 
 
 @program
-def _log_probability(prepared: Prepared, q: Moments, chunk: Chunk) -> Float[Array, "B"]:
-    """log p(y) of every row, as predicted."""
-    prepared, q = cast((prepared, q), chunk.X.dtype)
-    mu, nu = prepared.marginals(features_of(prepared, chunk), q)
-    likelihood = prepared.model.likelihood
-    assert isinstance(likelihood, Likelihood)  # of all classes
-    logs = jax.vmap(likelihood.log_probabilities)(mu, nu)
-    return jnp.take_along_axis(logs, chunk.y[:, None], axis=1)[:, 0]
+def _marginals(prepared: Prepared, q: Moments, chunk: Chunk) -> Marginals:
+    return prepared.marginals(features_of(prepared, chunk), q)
 
 
-def folds_of(rows: Rows, rng: np.random.Generator, count: int = FOLDS) -> Kept[np.ndarray]:
-    """A fold for every row, chunk by chunk: each class is spread evenly over all of them."""
-    chunks = rows.keep(lambda chunk: np.where(np.asarray(chunk.weight) > 0, chunk.y, -1))
-    y = np.concatenate(chunks)
-    order = np.argsort(y + rng.random(len(y)), kind="stable")  # by class, at random within it
-    fold = np.empty(len(y), np.int64)
-    fold[order] = np.arange(len(y)) % count
-    return Kept(np.split(fold, len(chunks)))
+@program
+def _log_probabilities(
+    likelihood: Likelihood, mu: Float[Array, "B C"], nu: Float[Array, "B C"]
+) -> Float[Array, "B K"]:
+    return jax.vmap(likelihood.log_probabilities)(mu, nu)
 
 
-class FoldScores(NamedTuple):
-    """The sum of log-probabilities of the rows left out, fold by fold, and their weights."""
+def folds_of(
+    rows: Rows, rng: np.random.Generator, count: int = FOLDS
+) -> tuple[Kept[np.ndarray], np.ndarray]:
+    """A fold for every row, chunk by chunk, and how many different rows each fold has.
 
-    sums: Float[np.ndarray, "F"]
-    weights: Float[np.ndarray, "F"]
+    Each class is spread evenly over all of them. Rows that are the same go together: else one would
+    be known by the other. So a row that counts twice, and one that occurs twice, are the same, too.
+    """
+
+    def told(chunk: Chunk) -> tuple[np.ndarray, np.ndarray]:
+        return np.asarray(chunk.X), np.where(np.asarray(chunk.weight) > 0, chunk.y, -1)
+
+    chunks = rows.keep(told)
+    X, y = map(np.concatenate, zip(*chunks, strict=True))
+    counted = y >= 0
+    distinct, same = np.unique(X[counted], axis=0, return_inverse=True)
+    label = np.full(len(distinct), np.inf)
+    np.minimum.at(label, same.ravel(), y[counted])
+    order = np.argsort(label + rng.random(len(label)), kind="stable")  # at random within a class
+    fold_of = np.empty(len(label), np.int64)
+    fold_of[order] = np.arange(len(label)) % count
+    fold = np.full(len(y), -1)
+    fold[counted] = fold_of[same.ravel()]
+    return Kept(np.split(fold, len(chunks))), np.bincount(fold_of, minlength=count)
+
+
+def folds_enough(n_rows: int, count: int = FOLDS) -> int:
+    """How many of the folds are fitted: all, or as many as have enough rows, two at least."""
+    return int(np.clip(-(-SCORED * count // n_rows), 2, count))
+
+
+class RowScores(NamedTuple):
+    """log p(y) of rows left out, how much each counts, and how many of them are different."""
+
+    logs: Float[np.ndarray, "N"]
+    weights: Float[np.ndarray, "N"]
+    distinct: int
 
     @property
     def mean(self) -> float:
-        """That of a row."""
-        return float(self.sums.sum() / self.weights.sum())
+        """That of a row; −∞ where one is no number."""
+        mean = float(self.weights @ self.logs / self.weights.sum())
+        return mean if np.isfinite(mean) else -np.inf
 
-    def gain(self, other: "FoldScores") -> tuple[float, float]:
-        """How much better than another a row is, and the standard error of that over folds."""
-        gains = (self.sums - other.sums) / self.weights
-        return self.mean - other.mean, float(np.std(gains, ddof=1) / np.sqrt(len(gains)))
+    def gain(self, other: "RowScores") -> tuple[float, float]:
+        """How much better a row is than under another, and the standard error of that.
+
+        On the rows that both have scored: folds come in the same order.
+        """
+        count = min(len(self.logs), len(other.logs))
+        share = self.weights[:count] / self.weights[:count].sum()
+        each = self.logs[:count] - other.logs[:count]
+        gain = float(share @ each)
+        error = np.sqrt(share @ (each - gain) ** 2 / min(self.distinct, other.distinct))
+        return gain, float(error)
+
+
+NOTHING = RowScores(np.zeros(0), np.zeros(0), 0)
+
+
+class Folds(NamedTuple):
+    """Rows, with features under one kernel, the fold of each, and what is to be fitted."""
+
+    rows: Rows
+    fold: Kept[np.ndarray]
+    distinct: np.ndarray  # how many different rows each fold has
+    fitted: int  # so many of the folds; none where rows are too few
+
+    @classmethod
+    def of(cls, rows: Rows, rng: np.random.Generator) -> "Folds":
+        """Drawn at random."""
+        fold, distinct = folds_of(rows, rng)
+        return cls(rows, fold, distinct, folds_enough(int(distinct.sum())) if all(distinct) else 0)
+
+    def under(self, prepared: Prepared) -> "Folds":
+        """The same folds with the features of a kernel, which are few enough to be kept."""
+        kept = self.rows.keep(lambda chunk: with_features(prepared, chunk))
+        return self._replace(rows=ChunkRows(self.rows, kept))
 
 
 def fold_scores(
     rule: Rule,
     prepared: Prepared,
+    folds: Folds,
     starts: list[Natural],
-    rows: Rows,
-    folds: Kept[np.ndarray],
     limits: Limits,
-) -> tuple[FoldScores, list[Natural]]:
-    """One q for each fold, from where they start, of rows whose features are kept."""
-    found, sums, weights = [], [], []
-    for fold, start in enumerate(starts):
-        out = Kept(own == fold for own in folds)
-        seen = _counting(rows, Kept(~own for own in out))
-        q = settle(rule, prepared, Start(start), seen, limits).q
-        m, _ = moments(q)
+    beaten_by: RowScores | None = None,
+) -> tuple[RowScores, list[Natural]]:
+    """Every row that is left out once, and the q of each fold, from where they start.
 
-        def score(chunk: Chunk, m: Moments = m) -> tuple[np.floating, np.floating]:
-            weight = np.asarray(chunk.weight, np.float64)
-            logs = np.asarray(_log_probability(prepared, m, chunk), np.float64)
-            return np.sum(weight * np.where(weight > 0, logs, 0.0)), np.sum(weight)
-
-        total, weight = _counting(rows, out).sum(score)
-        found.append(q)
-        sums.append(total)
+    Features are kept with the rows: `prepared` may have any kernel, and programs of another serve.
+    No further fold is fitted once other scores are clearly higher.
+    """
+    logs, weights, ends, found = [], [], [], NOTHING
+    for number in range(folds.fitted):
+        out = Kept(own == number for own in folds.fold)
+        seen = _counting(folds.rows, Kept(~own for own in out))
+        ends.append(settle(rule, prepared, Start(starts[number]), seen, limits).q)
+        of_fold, weight = _scored(prepared, ends[-1], folds.rows, out)
+        logs.append(of_fold)
         weights.append(weight)
-    return FoldScores(np.array(sums), np.array(weights)), found
+        distinct = int(folds.distinct[: number + 1].sum())
+        found = RowScores(np.concatenate(logs), np.concatenate(weights), distinct)
+        if beaten_by is not None:
+            gain, error = found.gain(beaten_by)
+            if not gain >= -CLEARLY * error:
+                break
+    return found, ends
+
+
+def _scored(
+    prepared: Prepared, q: Natural, rows: Rows, out: Kept[np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """log p(y) of the rows that are out, and their weights."""
+    m, _ = moments(q)
+
+    def chosen(chunk: Chunk, own: np.ndarray) -> tuple[np.ndarray, ...]:
+        weight = np.asarray(chunk.weight, np.float64)
+        which = own & (weight > 0)
+        mu, nu = _marginals(*rounded((prepared, m), chunk.X.dtype), chunk)
+        parts = (mu, nu, chunk.y)
+        return *(np.asarray(part)[which] for part in parts), weight[which]
+
+    mu, nu, y, weight = map(np.concatenate, zip(*rows.keep(chosen, out), strict=True))
+    likelihood = prepared.model.likelihood
+    assert isinstance(likelihood, Likelihood)  # of all classes
+    length = -(-len(y) // STEP_OF_LENGTHS) * STEP_OF_LENGTHS
+    fill = np.ones((length - len(y), mu.shape[1]), mu.dtype)
+    filled = (np.concatenate([part, fill]) for part in (mu, nu))
+    logs = np.asarray(_log_probabilities(likelihood, *filled), np.float64)
+    return logs[np.arange(len(y)), y], weight
 
 
 def _counting(rows: Rows, which: Kept[np.ndarray]) -> Rows:
     """The rows with weights of 0 for all but some."""
 
     def reweighed(chunk: Chunk, own: np.ndarray) -> Chunk:
-        weight = jnp.asarray(np.asarray(chunk.weight) * own, chunk.weight.dtype)
-        return replace(chunk, weight=weight)
+        weight = np.asarray(chunk.weight) * own
+        return replace(chunk, weight=jax.device_put(weight.astype(chunk.weight.dtype)))
 
     return ChunkRows(rows, rows.keep(reweighed, which))

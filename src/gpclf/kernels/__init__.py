@@ -11,10 +11,11 @@ from gpclf.kernels.combination import Product, Sum
 from gpclf.kernels.constant import Constant, White
 from gpclf.kernels.dot_product import Linear, Polynomial
 from gpclf.kernels.prior import LogNormal, Prior
-from gpclf.kernels.stationary import RBF, Matern12, Matern32, Matern52
+from gpclf.kernels.stationary import FAMILIES, RBF, Matern12, Matern32, Matern52, Stationary
 from gpclf.names import is_class, unknown
 
 __all__ = [
+    "FAMILIES",
     "RBF",
     "Constant",
     "Kernel",
@@ -26,6 +27,7 @@ __all__ = [
     "Polynomial",
     "Prior",
     "Product",
+    "Stationary",
     "Sum",
     "White",
     "kernel_from",

@@ -104,6 +104,11 @@ class Kernel(eqx.Module):
         object.__setattr__(changed, "priors", tuple((dict(self.priors) | priors).items()))
         return changed
 
+    @property
+    def expected(self) -> bool:
+        """Whether it has a prior of the user's own."""
+        return bool(self.priors)
+
     def log_prior(self) -> Scalar:
         """What is expected of the parameters before any row is seen, up to a constant."""
         total = jnp.zeros(())

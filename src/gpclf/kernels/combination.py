@@ -49,6 +49,11 @@ class Sum(Kernel):
         """Both parts stretched."""
         return Sum(*(part.stretched(lengthscale, variance) for part in (self.left, self.right)))
 
+    @property
+    def expected(self) -> bool:
+        """Whether one of both has."""
+        return self.left.expected or self.right.expected
+
     def log_prior(self) -> Scalar:
         """The sum of both."""
         return self.left.log_prior() + self.right.log_prior()
@@ -99,6 +104,11 @@ class Product(Kernel):
             for part, factor in ((self.left, variance), (self.right, 1.0))
         )
         return Product(left, right)
+
+    @property
+    def expected(self) -> bool:
+        """Whether one of both has."""
+        return self.left.expected or self.right.expected
 
     def log_prior(self) -> Scalar:
         """The sum of both."""

@@ -1,6 +1,7 @@
 """Kernels of the scaled distance r between two points: RBF and the Matérn family."""
 
 from abc import abstractmethod
+from dataclasses import fields
 
 import equinox as eqx
 import jax
@@ -83,6 +84,13 @@ class Stationary(Scaled):
         """The variance, whatever the row."""
         return jnp.broadcast_to(self.variance, X.shape[:1]).astype(X.dtype)
 
+    def of_family(self, family: "type[Stationary]") -> "Stationary":
+        """A kernel of another family with the same parameters."""
+        made = object.__new__(family)
+        for each in fields(self):
+            object.__setattr__(made, each.name, getattr(self, each.name))
+        return made
+
     def __repr__(self) -> str:
         return (
             f"{type(self).__name__}(lengthscale={shown(self.log_lengthscale)}, "
@@ -150,3 +158,6 @@ class Matern52(Stationary):
         r = _distance(5.0 * squared)
         less = jnp.expm1(-r)
         return less + (r + 5.0 * squared / 3.0) * (1 + less)
+
+
+FAMILIES: tuple[type[Stationary], ...] = (RBF, Matern52, Matern32, Matern12)  # ever rougher

@@ -1,5 +1,7 @@
 """The engines, each an object with its own options, and their names."""
 
+from collections.abc import Callable
+
 from gpclf.inference.engines.base import Asked, Engine
 from gpclf.inference.engines.decoupled import Decoupled
 from gpclf.inference.engines.gradient import Gradient
@@ -9,10 +11,10 @@ from gpclf.inference.engines.power_ep import PowerEP
 
 __all__ = ["Asked", "Decoupled", "Engine", "Gradient", "MeanField", "Natural", "PowerEP"]
 
-NAMES: dict[str, type[Engine]] = {
-    "auto": Natural,
-    **{kind.name: kind for kind in (Natural, Gradient, Decoupled, PowerEP, MeanField)},
+KINDS: dict[str, type[Engine]] = {
+    kind.name: kind for kind in (Natural, Gradient, Decoupled, PowerEP, MeanField)
 }
+NAMES: dict[str, Callable[[], Engine]] = {"auto": lambda: Natural(select="auto"), **KINDS}
 
 
 def engine_from(inference: str | Engine) -> Engine:

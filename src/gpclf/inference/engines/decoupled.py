@@ -67,10 +67,10 @@ class Decoupled(Natural):
         **{
             name: values
             for name, values in Natural._parameter_constraints.items()
-            if name not in ("class_subset", "rescale")
+            if name not in ("class_subset", "select")
         },
     }
-    class_subset, rescale = None, False
+    class_subset, select = None, False
 
     def __init__(
         self,

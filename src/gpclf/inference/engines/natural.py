@@ -12,8 +12,8 @@ from gpclf.inference.drivers.natural_steps import NaturalSteps
 from gpclf.inference.engines.base import COUNT, RATE, Asked
 from gpclf.inference.engines.sites import SiteEngine
 from gpclf.inference.plan import Plan, Sizes, make_plan
-from gpclf.inference.rescale import AS_LEARNED, rescale
 from gpclf.inference.rules import Rule, Variational
+from gpclf.inputs import Exact
 from gpclf.likelihoods.logistic_softmax import LogisticSoftmaxFamily
 from gpclf.model import Theta
 
@@ -41,10 +41,12 @@ class Natural(SiteEngine):
         all of them.
     learn_inducing : bool
         Whether inducing points move, too, when the kernel is learned.
-    rescale : bool
-        Choose two factors at the end, of all lengthscales and of the variance, by the score of rows
-        left out in five folds under one kernel: probabilities are less timid. It needs about as
-        long as the fit, all rows at once, and rows without errors.
+    select : bool or "auto"
+        Choose at the end how rough and how sure the kernel is, by the score of rows left out in
+        folds under one kernel: its family (where `kernel` is None), a factor of all lengthscales
+        and one of the variance. It needs all rows at once, and rows without errors; "auto", which
+        `inference="auto"` means: wherever that is so and the kernel has no prior of the user's own.
+        False: the kernel of the highest bound.
     """
 
     name = "natural"
@@ -54,7 +56,7 @@ class Natural(SiteEngine):
         "learning_rate": RATE,
         "class_subset": [None, Interval(Integral, 1, None, closed="left")],
         "learn_inducing": ["boolean"],
-        "rescale": ["boolean"],
+        "select": ["boolean", StrOptions({"auto"})],
     }
 
     def __init__(
@@ -64,37 +66,30 @@ class Natural(SiteEngine):
         learning_rate: Any = "auto",
         class_subset: Any = None,
         learn_inducing: Any = True,
-        rescale: Any = False,
+        select: Any = False,
     ):
         self.optimizer = optimizer
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.class_subset = class_subset
         self.learn_inducing = learn_inducing
-        self.rescale = rescale
+        self.select = select
 
-    def stretch(self, theta: Theta, q: NaturalForm, context: FitContext) -> tuple[Theta, str]:
-        """By the score of rows left out, where that is asked for."""
-        if not self.rescale:
-            return theta, ""
-        found = rescale(self.rule(context.rows), theta, q, context)
-        gain, _ = found.tried[found.chosen].gain(found.tried[AS_LEARNED])
-        if found.chosen == AS_LEARNED:
-            return theta, "; kernel: as learned, by rows left out"
-        length, variance = found.chosen
-        return found.theta, (
-            f"; kernel: lengthscales times {length:g} and variance times {variance:g}, by rows "
-            f"left out, {gain:.3f} nats a row"
-        )
+    def selects(self, theta: Theta, context: FitContext) -> bool:
+        """Where that is asked for; "auto": where it can be."""
+        if self.select != "auto":
+            return bool(self.select)
+        free = type(theta.model.inputs) is Exact and not theta.model.kernel.expected
+        return free and context.plan.full_batch and context.plan.optimizer == "lbfgs"
 
     def refuse(self, asked: Asked) -> None:
-        """What two factors need; for a few classes a sum over classes, and one kernel."""
-        if self.rescale and asked.noisy:
-            raise ValueError("rescale=True needs rows without errors of the inputs.")
+        """What folds need; for a few classes a sum over classes, and one kernel."""
+        if self.select is True and asked.noisy:
+            raise ValueError("select=True needs rows without errors of the inputs.")
         whole = self.batch_size == "auto" and self.class_subset is None
-        if self.rescale and not (whole and self.optimizer in ("auto", "lbfgs")):
+        if self.select is True and not (whole and self.optimizer in ("auto", "lbfgs")):
             raise ValueError(
-                "rescale=True needs all rows and classes at once and a kernel that is learned: "
+                "select=True needs all rows and classes at once and a kernel that is learned: "
                 'leave batch_size and optimizer at "auto" and class_subset at None.'
             )
         if self.class_subset is None or self.class_subset >= asked.n_classes:

@@ -10,12 +10,16 @@ from gpclf.inference.context import FitContext, Outcome
 from gpclf.inference.drivers.epochs import Mover, run_epochs
 from gpclf.inference.drivers.rounds import Learned, MakeRule, posterior_of_all_rows, run_rounds
 from gpclf.inference.engines.base import Engine
+from gpclf.inference.loo import LeaveOneOut, leave_one_out
+from gpclf.inference.natural import Settled
 from gpclf.inference.plan import Plan
 from gpclf.inference.rules import Rule, Variational
+from gpclf.inference.selection import select
 from gpclf.inference.stops import Stop
-from gpclf.model import Model, Theta
+from gpclf.model import Model, Prepared, Theta, prepare
 
 EASY_SHARE = 0.4  # of the work, under an easier likelihood
+LEARNING, SELECTED = 0.6, 0.9  # of the work, before and after rows left out choose a kernel
 
 
 class SiteEngine(Engine):
@@ -33,28 +37,42 @@ class SiteEngine(Engine):
         """What else there is to say at the end."""
         return ""
 
-    def stretch(self, theta: Theta, q: Natural, context: FitContext) -> tuple[Theta, str]:
-        """θ with a kernel that is surer, where an engine says so, and a word about it."""
-        return theta, ""
+    def selects(self, theta: Theta, context: FitContext) -> bool:
+        """Whether rows left out choose how rough and how sure the kernel is."""
+        return False
 
     def run(self, theta: Theta, q: Natural, context: FitContext, known: bool) -> Outcome:
         """Hyper-parameters unless they are kept, then the posterior of all rows."""
-        theta, q, learned = learn(theta, q, context, known, self.rule)
-        before, (theta, surer) = theta, self.stretch(theta, q, context)
-        if learned is not None and theta is not before:
-            learned = learned._replace(theta=theta, held=None)  # sites of another kernel
+        log, selects = context.log, self.selects(theta, context)
+        with log.scope(0.0, LEARNING if selects else 1.0):
+            theta, q, learned = learn(theta, q, context, known, self.rule)
         hyper = Stop.FIXED if learned is None else learned.stop
-        if context.plan.full_batch:
-            with context.log.scope(share_of_rounds(context, learned), 1.0):
-                rule = self.rule(context.rows)
-                found = posterior_of_all_rows(rule, theta, learned, q, context, known)
-            more = surer + self.remark(found.here.improper, None)
-            return Outcome(theta, found.q, found.objective, hyper, found.reason, more)
-        steps = self.steps(theta, q, context, 0 if learned is None else learned.n_rows)
-        end = run_epochs(steps, context)
-        hyper = end.stop if context.plan.optimizer == "adam" else hyper
-        more = self.remark(0, steps)
-        return Outcome(end.theta, end.q, end.objective, hyper, end.stop, more)
+        if not context.plan.full_batch:
+            steps = self.steps(theta, q, context, 0 if learned is None else learned.n_rows)
+            end = run_epochs(steps, context)
+            hyper = end.stop if context.plan.optimizer == "adam" else hyper
+            return Outcome(end.theta, end.q, end.objective, hyper, end.stop, self.remark(0, steps))
+        rule, chosen = self.rule(context.rows), None
+        if selects and learned is not None and not log.enough:
+            with log.scope(LEARNING, SELECTED):
+                chosen = select(rule, theta, q, context)
+            if chosen is not None and chosen.theta is not theta:  # q was of another kernel
+                theta, q = chosen.theta, Natural.standard(*q.linear.shape)
+                learned = learned._replace(theta=theta, q=q, held=None, n_rows=0)
+        with log.scope(SELECTED if selects else share_of_rounds(context, learned), 1.0):
+            found = posterior_of_all_rows(rule, theta, learned, q, context, known)
+        prepared, _ = prepare(*theta, context.jitter)
+        more = "" if chosen is None else chosen.remark
+        return Outcome(
+            theta,
+            found.q,
+            found.objective,
+            hyper,
+            found.reason,
+            more + self.remark(found.here.improper, None),
+            None if chosen is None else [tried._asdict() for tried in chosen.tried],
+            left_out(prepared, found, context.rows, rule),
+        )
 
     def compile_ahead(
         self, model: Model, n_inducing: int, rows: Rows, n_latent: int, plan: Plan
@@ -65,6 +83,14 @@ class SiteEngine(Engine):
             rule = self.rule(rows) if first is model else Variational()
             blank = rows.in_chunks(plan.chunk_rows).blank()
             compile_ahead(rule, first, n_inducing, blank, n_latent)
+
+
+def left_out(prepared: Prepared, found: Settled, rows: Rows, rule: Rule) -> LeaveOneOut | None:
+    """The score of rows left out one by one; none where a row is seen in several nodes."""
+    if prepared.nodes(1) > 1 or not prepared.sites_say_all:
+        return None
+    held = found.held.sites if rule.needs_sites and found.held is not None else None
+    return leave_one_out(prepared, found.q, rows, held)
 
 
 def variational(rows: Rows) -> Rule:

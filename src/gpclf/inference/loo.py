@@ -1,0 +1,69 @@
+"""Leave one out: the score of every row under q without the row's own site, in one pass.
+
+With s = aᵀSa for a row and a function, and (τ, λ) its site,
+
+    s₋ = s/(1 − τs),  μ₋ = (μ − sλ)/(1 − τs),  ν₋ = ν − s + s₋.
+
+That is exact where q is the sum of its sites and these would stay as they are without the row. A
+site that is nearly all that is known of its row, 1 − τs close to 0, would have been another one:
+such rows are counted, and where they are many the score is not to be trusted. Folds are, then.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from gpclf.compilation import program
+from gpclf.data import Chunk, Kept, Rows
+from gpclf.gaussian import Moments, Natural, moments
+from gpclf.inference.passes import features_of
+from gpclf.likelihoods import Likelihood, Sites
+from gpclf.model import Prepared
+from gpclf.precision import rounded
+
+UNSURE = 0.1  # a row whose 1 − τs is below is not to be trusted
+
+
+class LeaveOneOut(NamedTuple):
+    """The mean log-probability of a row under q without its site, and whether to trust it."""
+
+    score: float
+    unsure: float  # the share of rows whose site is nearly all that is known of them
+
+
+@program
+def _without_own_site(
+    prepared: Prepared, q: Moments, chunk: Chunk, sites: Sites | None
+) -> tuple[Float[Array, "B"], Float[Array, "B"]]:
+    """log p(y) of every row under q without its site, and the least 1 − τs of its functions."""
+    features = features_of(prepared, chunk)
+    mu, nu = prepared.marginals(features, q)
+    own = prepared.sites(chunk.y, mu, nu) if sites is None else sites
+    known = features.diagonal - jnp.sum(features.A**2, axis=-1)  # of the variance, what q leaves
+    s = jnp.maximum(nu - (known[:, None] if known.ndim == 1 else known.T), 0.0)
+    left = 1 - own.precision * s
+    safe = jnp.maximum(left, jnp.finfo(s.dtype).eps)
+    likelihood = prepared.model.likelihood
+    assert isinstance(likelihood, Likelihood)
+    logs = jax.vmap(likelihood.log_probabilities)((mu - s * own.linear) / safe, nu - s + s / safe)
+    return jnp.take_along_axis(logs, chunk.y[:, None], axis=1)[:, 0], jnp.min(left, axis=1)
+
+
+def leave_one_out(
+    prepared: Prepared, q: Natural, rows: Rows, held: Kept[Sites] | None
+) -> LeaveOneOut:
+    """One pass; `held`: the sites that make up q, or None for the ELBO's, which q tells."""
+    m, _ = moments(q)
+
+    def sums(chunk: Chunk, own: Sites | None = None) -> tuple[Any, Any, Any]:
+        weight = np.asarray(chunk.weight, np.float64)
+        ready = rounded((prepared, m), chunk.X.dtype)
+        logs, left = map(np.asarray, _without_own_site(*ready, chunk, own))
+        counted = np.where(weight > 0, logs, 0.0)
+        return weight @ counted, weight @ (left < UNSURE), weight.sum()
+
+    score, unsure, total = rows.sum(sums) if held is None else rows.sum(sums, held)
+    return LeaveOneOut(float(score / total), float(unsure / total))

@@ -43,7 +43,7 @@ class SiteEngine(Engine):
 
     def run(self, theta: Theta, q: Natural, context: FitContext, known: bool) -> Outcome:
         """Hyper-parameters unless they are kept, then the posterior of all rows."""
-        log, selects = context.log, self.selects(theta, context)
+        log, first, selects = context.log, theta.Z, self.selects(theta, context)
         with log.scope(0.0, LEARNING if selects else 1.0):
             theta, q, learned = learn(theta, q, context, known, self.rule)
         hyper = Stop.FIXED if learned is None else learned.stop
@@ -55,7 +55,7 @@ class SiteEngine(Engine):
         rule, chosen = self.rule(context.rows), None
         if selects and learned is not None and not log.enough:
             with log.scope(LEARNING, SELECTED):
-                chosen = select(rule, theta, q, context)
+                chosen = select(rule, theta, q, context, first)
             if chosen is not None and chosen.theta is not theta:  # q was of another kernel
                 theta, q = chosen.theta, Natural.standard(*q.linear.shape)
                 learned = learned._replace(theta=theta, q=q, held=None, n_rows=0)

@@ -138,7 +138,10 @@ def test_a_gain_is_that_of_a_row_with_its_error_over_rows():
     assert gain == pytest.approx(0.5 * 2 / 5)
     assert error == pytest.approx(np.sqrt((0.4 * 0.3**2 + 0.6 * 0.2**2) / 2))
     assert other.gain(other) == (0.0, 0.0)
-    assert RowScores(np.array([-np.inf, 0.0]), weights, 2).mean == -np.inf
+    for nothing in (-np.inf, np.nan):
+        lost = RowScores(np.array([nothing, 0.0]), weights, 2)
+        assert lost.mean == -np.inf
+        assert lost.gain(other) == lost.gain(lost) == (-np.inf, 0.0)
 
 
 @pytest.mark.parametrize("name", ["Logit", "LogitPG", "Softmax", "LogisticSoftmax"])

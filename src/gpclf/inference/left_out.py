@@ -88,12 +88,16 @@ class RowScores(NamedTuple):
     def gain(self, other: "RowScores") -> tuple[float, float]:
         """How much better a row is than under another, and the standard error of that.
 
-        On the rows that both have scored: folds come in the same order.
+        On the rows that both have scored: folds come in the same order. What is no number is no
+        gain, −∞.
         """
         count = min(len(self.logs), len(other.logs))
         share = self.weights[:count] / self.weights[:count].sum()
-        each = self.logs[:count] - other.logs[:count]
+        with np.errstate(invalid="ignore"):
+            each = self.logs[:count] - other.logs[:count]
         gain = float(share @ each)
+        if not np.isfinite(gain):
+            return -np.inf, 0.0
         error = np.sqrt(share @ (each - gain) ** 2 / min(self.distinct, other.distinct))
         return gain, float(error)
 

@@ -9,7 +9,7 @@ from gpclf import GPClassifier
 from gpclf.data import ArrayRows
 from gpclf.gaussian import Natural as NaturalForm
 from gpclf.gaussian import moments
-from gpclf.inference.engines import Natural, PowerEP
+from gpclf.inference.engines import Natural, PowerEP, sites
 from gpclf.inference.left_out import (
     FOLDS,
     SCORED,
@@ -152,8 +152,8 @@ def test_leave_one_out_removes_the_site_and_solves_again(name, x64):
     features = prepared.features(jnp.asarray(rows.X))
     A = np.asarray(features.A)
     mu, nu = prepared.marginals(features, jax.device_put(moments(end.q)[0]))
-    sites = prepared.sites(jnp.asarray(rows.y), mu, nu)
-    tau, lam = np.asarray(sites.precision), np.asarray(sites.linear)
+    own = prepared.sites(jnp.asarray(rows.y), mu, nu)
+    tau, lam = np.asarray(own.precision), np.asarray(own.linear)
     logs = []
     for n in range(ROWS):  # a site counts as often as its row: one of them goes
         linear = end.q.linear - lam[n][:, None] * A[n]
@@ -200,6 +200,17 @@ def test_rows_that_stand_alone_are_counted_as_unsure():
     near = GPClassifier("logit-pg", RBF(1.0, 1.0), random_state=0, **options).fit(X, y)
     assert alone.loo_unsure_ > 0.5
     assert near.loo_unsure_ == 0
+
+
+def test_some_of_many_rows_are_enough_for_a_score_near_that_of_all(monkeypatch):
+    X, y = _rings(200, 0)
+    common = {"n_inducing": 30, "max_epochs": 10, "random_state": 0, "inference": "natural"}
+    whole = GPClassifier(**common).fit(X, y)
+    monkeypatch.setattr(sites, "LEFT_OUT", 150)
+    some = GPClassifier(**common).fit(X, y)
+    assert some.loo_score_ != whole.loo_score_
+    assert some.loo_score_ == pytest.approx(whole.loo_score_, rel=0.2)
+    np.testing.assert_array_equal(some.predict_proba(X), whole.predict_proba(X))
 
 
 def test_engines_without_sites_have_no_score_of_rows_left_out():

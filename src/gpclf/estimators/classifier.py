@@ -103,7 +103,8 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, ClassifierMixin, Base
         "power-ep" its energy, which is no bound.
     loo_score_ : None or float
         The mean log-probability of each training row under the posterior without it, where that is
-        known in closed form; None after other engines, and where inputs have errors.
+        known in closed form, of 32,768 rows where there are more; None after other engines, and
+        where inputs have errors.
     loo_unsure_ : None or float
         The share of rows that are nearly all that is known of their surroundings: where it is above
         a hundredth, `loo_score_` is not to be trusted.

@@ -19,6 +19,7 @@ from gpclf.inference.stops import Stop
 from gpclf.model import Model, Prepared, Theta, prepare
 
 EASY_SHARE = 0.4  # of the work, under an easier likelihood
+LEFT_OUT = 2**15  # rows whose score without them is found
 LEARNING, SELECTED = 0.6, 0.9  # of the work, before and after rows left out choose a kernel
 
 
@@ -71,7 +72,7 @@ class SiteEngine(Engine):
             found.reason,
             more + self.remark(found.here.improper, None),
             None if chosen is None else [tried._asdict() for tried in chosen.tried],
-            left_out(prepared, found, context.rows, rule),
+            left_out(prepared, found, context, rule),
         )
 
     def compile_ahead(
@@ -85,12 +86,18 @@ class SiteEngine(Engine):
             compile_ahead(rule, first, n_inducing, blank, n_latent)
 
 
-def left_out(prepared: Prepared, found: Settled, rows: Rows, rule: Rule) -> LeaveOneOut | None:
-    """The score of rows left out one by one; none where a row is seen in several nodes."""
+def left_out(
+    prepared: Prepared, found: Settled, context: FitContext, rule: Rule
+) -> LeaveOneOut | None:
+    """The score of rows left out one by one, of some where they are many.
+
+    None where a row is seen in several nodes. Sites that are held are those of all rows.
+    """
     if prepared.nodes(1) > 1 or not prepared.sites_say_all:
         return None
-    held = found.held.sites if rule.needs_sites and found.held is not None else None
-    return leave_one_out(prepared, found.q, rows, held)
+    if rule.needs_sites and found.held is not None:
+        return leave_one_out(prepared, found.q, context.rows, found.held.sites)
+    return leave_one_out(prepared, found.q, context.rows.sample(LEFT_OUT, context.rng), None)
 
 
 def variational(rows: Rows) -> Rule:

@@ -22,6 +22,8 @@ KERNELS = {
     "Matern12": k.Matern12(LENGTHSCALES, 0.8),
     "Matern32": k.Matern32(1.1, 2.0),
     "Matern52": k.Matern52(LENGTHSCALES, 1.0),
+    "Laplace": k.Laplace(LENGTHSCALES, 0.8),
+    "Laplace columns": k.Laplace([0.7, 2.0], 1.0, active_dims=[2, 0]),
     "Linear": k.Linear(LENGTHSCALES, 0.5, 2.0),
     "Polynomial": k.Polynomial(3, LENGTHSCALES, 0.3, 1.2),
     "Matern52 columns": k.Matern52([0.7, 2.0], 1.0, active_dims=[2, 0]),

@@ -22,9 +22,10 @@ from gpclf.inference.left_out import (
 from gpclf.inference.loo import leave_one_out
 from gpclf.inference.natural import Limits, Start, settle
 from gpclf.inference.rules import Variational
-from gpclf.inference.selection import AS_LEARNED, HIGHEST, LOWEST, SHORTER, SURER
+from gpclf.inference.selection import HIGHEST, LOWEST, SHORTER, SURER, WAYS, Choice, _for_themselves
 from gpclf.kernels import FAMILIES, RBF, Matern52
 from gpclf.model import prepare
+from gpclf.precision import cast
 from problems import POINTS, ROWS, problem, settled
 
 RULE, CLOSE = Variational(), Limits(300, 1e-12, 1e-12)
@@ -266,17 +267,39 @@ def test_what_cannot_be_chosen_by_folds_says_so_and_is_left_out_by_default():
     assert GPClassifier(n_inducing=10, max_epochs=2).fit(X, y, X_std=0.1).selection_ is None
 
 
-def test_the_kernel_as_learned_is_among_the_choices_and_families_get_rougher():
-    assert LOWEST < AS_LEARNED < HIGHEST
+def test_ways_lead_to_every_choice_and_families_get_rougher():
+    assert LOWEST < 0 < HIGHEST
     assert SHORTER < 1 < SURER
+    count = len(FAMILIES)
+    reached, new = set(), {Choice(1)}
+    while new:
+        reached |= new
+        new = {there for one in new for way in WAYS if (there := one.moved(way, count))} - reached
+    assert len(reached) == count * (HIGHEST - LOWEST + 1) ** 2
     x = jnp.asarray([0.1])
     falls = [1 - float(family.profile(x**2)[0]) for family in FAMILIES]
     assert falls == sorted(falls)
-    kernel = Matern52([1.0, 2.0], 3.0)
+
+
+def test_a_kernel_of_another_family_has_its_parameters_and_its_typical_distances(x64):
+    kernel = cast(Matern52([1.0, 2.0, 0.5, 3.0], 3.0), jnp.float64)
+    X = jnp.asarray(np.random.default_rng(0).normal(size=(400, 4)))
+    typical = np.median(np.sqrt(kernel._squared_distances(X, X)))
     for family in FAMILIES:
         there = kernel.of_family(family)
         assert type(there) is family
-        np.testing.assert_array_equal(there.lengthscale, kernel.lengthscale)
-        assert there.of_family(Matern52) == kernel or repr(there.of_family(Matern52)) == repr(
-            kernel
-        )
+        assert there.variance == kernel.variance
+        ratio = np.asarray(there.lengthscale / kernel.lengthscale)
+        np.testing.assert_allclose(ratio, ratio[0])
+        distances = np.sqrt(there._squared_distances(X, X))
+        np.testing.assert_allclose(np.median(distances), typical, rtol=0.2)
+        back = there.of_family(Matern52)
+        np.testing.assert_allclose(back.lengthscale, kernel.lengthscale)
+
+
+def test_rows_of_folds_count_once_where_they_are_some_of_many():
+    rows = ArrayRows(np.zeros((100, 2)), np.arange(100) % 2, np.full(100, 2.0))
+    some = _for_themselves(rows, 40, np.random.default_rng(0))
+    assert some.n_rows == 40
+    np.testing.assert_allclose(some.total_weight, 80)
+    assert _for_themselves(rows, 100, np.random.default_rng(0)) is rows

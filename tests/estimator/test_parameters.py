@@ -45,6 +45,7 @@ BAD = {
     "early_stopping": ["soon", 0.0, 1.0, 3],
     "input_noise_std": [0.1, "guess"],
     "noisy_features": ["first", 3],
+    "scaling": ["sturdy", False],
 }
 BAD_OPTIONS = [
     (Natural, "optimizer", ["sgd", "adadelta"]),

@@ -231,6 +231,10 @@ class ArrayRows(Rows):
             _seed=int(rng.integers(2**31)) if self._nodes and rng is not None else 0,
         )
 
+    def lighter(self, share: float) -> "ArrayRows":
+        """The same arrays, each row with a share of its weight."""
+        return self._copy(weight=(share * self.weight).astype(self.weight.dtype))
+
     def drawing(self, nodes: int) -> "ArrayRows":
         """The same arrays, whose batches have draws of N(0, I) for so many nodes of each row."""
         return self._copy(_nodes=nodes)

@@ -1,5 +1,8 @@
 """Standardisation: every column to mean 0 and standard deviation 1, so that units never matter.
 
+Numbers have their tails bent before, unless they are to be standardised and no more, or left as
+they are.
+
 A column without spread (all its values equal, up to rounding) becomes 0. Any finite column will
 do: sums are taken in units of the largest entry, so that neither 1e300 nor 1e-300 overflows.
 
@@ -8,9 +11,13 @@ have variance 1, as a number has. An unseen level is encoded as the average of t
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+
+from gpclf.data.tails import bent, middle_and_unit, straightened
+
+Kind = Literal["robust", "standard"] | None  # of numbers; None: as they are
 
 BLOCK_ROWS = 2**14
 IN_CACHE = 2**11  # rows that are worked on several times
@@ -40,31 +47,47 @@ def _wide(X: np.ndarray, levels: np.ndarray) -> np.ndarray:
 
 
 class Scaling(NamedTuple):
-    """x ↦ (x − centre) / spread, column by column, once levels have columns of their own."""
+    """x ↦ (bent(x) − centre) / spread, column by column, once levels have columns of their own."""
 
     centre: np.ndarray
     spread: np.ndarray
     levels: np.ndarray  # of each feature, 0 for numbers
+    middle: np.ndarray
+    unit: np.ndarray  # infinite where nothing is bent
 
     @classmethod
-    def of(cls, X: np.ndarray, weight: np.ndarray, levels: np.ndarray | None = None) -> "Scaling":
+    def of(
+        cls,
+        X: np.ndarray,
+        weight: np.ndarray,
+        levels: np.ndarray | None = None,
+        kind: Kind = "robust",
+    ) -> "Scaling":
         """Of the weighted rows of X, in three passes over blocks: no copy of X is made."""
         levels = np.zeros(X.shape[1], int) if levels is None else levels
         total = float(weight.sum())
+        middle, unit = middle_and_unit(X, weight, (levels == 0) & (kind == "robust"))
+        middle, unit = (np.repeat(part, widths(levels)) for part in (middle, unit))
 
         def parts() -> Iterator[tuple[np.ndarray, np.ndarray]]:
             for block in blocks(len(X)):  # as floats: the least of int8 has no absolute value there
                 rows = np.asarray(X[block], np.float64)
-                yield weight[block] / total, _wide(rows, levels)
+                yield weight[block] / total, bent(_wide(rows, levels), middle, unit)
 
-        unit = np.max([np.max(np.abs(rows), axis=0) for _, rows in parts()], axis=0)
-        unit = np.where(unit > 0, unit, 1.0).astype(np.float64)
-        centre = np.sum([share @ (rows / unit) for share, rows in parts()], axis=0)
-        squares = np.sum([share @ (rows / unit - centre) ** 2 for share, rows in parts()], axis=0)
+        largest = np.max([np.max(np.abs(rows), axis=0) for _, rows in parts()], axis=0)
+        largest = np.where(largest > 0, largest, 1.0).astype(np.float64)
+        centre = np.sum([share @ (rows / largest) for share, rows in parts()], axis=0)
+        squares = np.sum(
+            [share @ (rows / largest - centre) ** 2 for share, rows in parts()], axis=0
+        )
         variances = [np.full(len(of_one), of_one.sum()) for of_one in _split(squares, levels)]
         spread = np.sqrt(np.concatenate(variances))
         spread = np.where(spread > 1e-12, spread, np.inf)  # rounding is no spread
-        return cls(centre * unit, spread * unit, levels)
+        centre, spread = centre * largest, spread * largest
+        if kind is None:
+            numbers = np.repeat(levels == 0, widths(levels))
+            centre, spread = np.where(numbers, 0.0, centre), np.where(numbers, 1.0, spread)
+        return cls(centre, spread, levels, middle, unit)
 
     @property
     def width(self) -> int:
@@ -75,17 +98,22 @@ class Scaling(NamedTuple):
         """From the user's units, or places of levels; NaN, a level not known, to the average."""
         Z = np.empty((len(X), self.width), dtype)
         for block in blocks(len(X), IN_CACHE):
-            rows = (_wide(X[block], self.levels) - self.centre) / self.spread
+            rows = bent(_wide(X[block], self.levels), self.middle, self.unit)
+            rows = (rows - self.centre) / self.spread
             Z[block] = np.where(np.isnan(rows), 0.0, rows) if self.levels.any() else rows
         return Z
 
     def errors(self, std: np.ndarray) -> np.ndarray:
-        """Standard deviations of errors, from the user's units; those of levels are 0."""
+        """Standard deviations of errors, from the user's units; those of levels are 0.
+
+        Of rows with errors nothing is bent.
+        """
         return np.repeat(std, widths(self.levels), axis=-1) / self.spread
 
     def backward(self, X: np.ndarray) -> np.ndarray:
         """To the user's units; a column without spread comes back as its one value."""
-        return self.centre + X * np.where(np.isfinite(self.spread), self.spread, 0.0)
+        rows = self.centre + X * np.where(np.isfinite(self.spread), self.spread, 0.0)
+        return straightened(rows, self.middle, self.unit)
 
     def by_feature(self, of_columns: np.ndarray) -> np.ndarray:
         """One number per feature: of levels the mean, each with its part in their variance.

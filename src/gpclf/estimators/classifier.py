@@ -26,7 +26,7 @@ COUNT = Interval(Integral, 1, None, closed="left")
 class GPClassifier(CallbackSupportMixin, FittedClassifier, ClassifierMixin, BaseEstimator):
     """Gaussian process classifier with inducing points, for two or many classes.
 
-    Inputs are standardised inside, so their units never matter. Most users change nothing.
+    Inputs are scaled inside, so their units never matter. Most users change nothing.
 
     Parameters
     ----------
@@ -36,7 +36,8 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, ClassifierMixin, Base
         "logistic-softmax-augmented", "step", "noisy-probit", "noisy-logit", "robust-max".
     kernel : str, Kernel or None, default=None
         None: Matérn-5/2, a lengthscale per feature; where rows are few, a prior keeps these alike.
-        With `inference="auto"` rows left out may choose a smoother or rougher one of the family.
+        With `inference="auto"` rows left out may choose a smoother or rougher one: RBF, Matérn-3/2
+        or -1/2, or the Laplace kernel, rough along each feature on its own as trees are.
         Names combine with + and *: "rbf + matern52".
     n_inducing : "auto", int, None or array (M, D), default="auto"
         Inducing points. "auto": min(N, 400, 50·D, 20 + 4√N), times √(10/C) above 10 classes.
@@ -92,6 +93,11 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, ClassifierMixin, Base
         one for all standardised features.
     noisy_features : None or list, default=None
         The features that have errors to be learned: indices, names or a mask. None: all of them.
+    scaling : "robust", "standard" or None, default="robust"
+        What becomes of numbers. "standard": mean 0 and standard deviation 1. "robust": their tails
+        are bent before, so that a few values far out do not set the scale: with z the distance from
+        the median in robust standard deviations, z / √(1 + z²/9). Of features with errors nothing
+        is bent. None: as they are, for lengthscales in units of your own; levels are scaled.
 
     Attributes
     ----------
@@ -151,6 +157,7 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, ClassifierMixin, Base
         "early_stopping": ["boolean", Interval(Real, 0, 1, closed="neither")],
         "input_noise_std": [None, StrOptions(set(LEARNED))],
         "noisy_features": [None, "array-like"],
+        "scaling": [StrOptions({"robust", "standard"}), None],
     }
 
     def __init__(
@@ -174,6 +181,7 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, ClassifierMixin, Base
         early_stopping: Any = False,
         input_noise_std: Any = None,
         noisy_features: Any = None,
+        scaling: Any = "robust",
     ):
         self.likelihood = likelihood
         self.kernel = kernel
@@ -193,6 +201,7 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, ClassifierMixin, Base
         self.early_stopping = early_stopping
         self.input_noise_std = input_noise_std
         self.noisy_features = noisy_features
+        self.scaling = scaling
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None, X_std: Any = None) -> "GPClassifier":

@@ -97,7 +97,7 @@ def learn(
         used, validation = held_out(share, training.y, rng)
         training, apart = training.part(used), training.part(validation)
     again = clf.warm_start and clf._fits_on(columns, classes, likelihood)
-    scaling = clf._scaling if again else Scaling.of(training.X, training.weight, columns.counts)
+    scaling = clf._scaling if again else _scaling_of(clf, training, columns)
     task = _task(clf, training, scaling, likelihood, len(classes))
     theta, start = _again(clf, task) if again else _start(clf, task, columns, rng)
     plan = task.plan(theta.Z.shape[-2], clf.max_epochs)
@@ -129,6 +129,13 @@ def learn(
     if task.inputs.estimated:
         end, rows = clf.posterior_, task.rows.in_chunks(plan.chunk_rows)
         clf.elbo_ = fresh_bound(replace(end.prepared, model=result.theta.model), end.q, rows)
+
+
+def _scaling_of(clf: Any, training: Training, columns: Columns) -> Scaling:
+    """As asked for; errors of inputs are those of what is not bent."""
+    exact = clf.input_noise is None and clf.input_noise_std is None and training.std is None
+    kind = "standard" if clf.scaling == "robust" and not exact else clf.scaling
+    return Scaling.of(training.X, training.weight, columns.counts, kind)
 
 
 def _task(

@@ -14,39 +14,46 @@ rows left out: under them a surer kernel scores better than it is.
 from dataclasses import replace
 from typing import NamedTuple
 
+import numpy as np
+
+from gpclf.data import Rows
 from gpclf.data.rows import KEPT_FLOATS
 from gpclf.gaussian import Natural
 from gpclf.inference.context import FitContext
 from gpclf.inference.left_out import Folds, RowScores, fold_scores
 from gpclf.inference.natural import Limits
 from gpclf.inference.rules import Rule
-from gpclf.kernels import Stationary
+from gpclf.kernels import Kernel, Stationary
 from gpclf.model import Points, Theta, prepare
 
 SHORTER, SURER = 0.6, 4.0  # one step of the lengthscales, one of the variance
 MOST_ROWS = 4096  # that folds are made of
-MOST_CHOICES = 16
+MOST_CHOICES = 20
 FIRST_STEPS, STEPS = 15, 6  # on the q of a fold: from the prior, and from a choice beside
 TOLERANCE = 10.0  # times that of the fit, for these
+WORTH = 3e-4  # nats a row: for less the kernel stays as it was learned
 BETTER = 0.2  # standard errors by which the next choice must beat the last
 
 
 class Choice(NamedTuple):
-    """Steps from the kernel as it was learned: rougher, shorter, surer."""
+    """Which family, and steps from the kernel as it was learned: shorter, surer."""
 
-    rougher: int = 0
+    family: int = 0
     shorter: int = 0
     surer: int = 0
 
-    def moved(self, way: "Choice") -> "Choice":
-        """One step along a way."""
-        return Choice(*(here + step for here, step in zip(self, way, strict=True)))
+    def moved(self, way: "Choice", n_families: int) -> "Choice | None":
+        """One step along a way, or to the end of all families; None where it leads too far."""
+        family = n_families - 1 if way is ROUGHEST else self.family + way.family
+        there = Choice(family, self.shorter + way.shorter, self.surer + way.surer)
+        possible = 0 <= family < n_families
+        return there if possible and all(LOWEST <= step <= HIGHEST for step in there[1:]) else None
 
 
-AS_LEARNED = Choice()
-LOWEST, HIGHEST = Choice(-1, -1, -1), Choice(2, 3, 3)
-WAYS = [Choice(surer=1), Choice(rougher=1), Choice(shorter=1)]
-WAYS += [Choice(*(-step for step in way)) for way in WAYS]
+LOWEST, HIGHEST = -1, 3  # steps of either number
+ROUGHEST = Choice()
+WAYS = [Choice(surer=1), ROUGHEST, Choice(family=1), Choice(shorter=1)]
+WAYS += [Choice(surer=-1), Choice(family=-1), Choice(shorter=-1)]
 
 
 class Tried(NamedTuple):
@@ -87,9 +94,12 @@ class _Scores:
         self.first = theta._replace(Z=Z)
         own = 1 if theta.model.shared else len(q.linear)
         most = min(MOST_ROWS, KEPT_FLOATS // (own * theta.Z.shape[-2]))
-        self.folds = Folds.of(context.rows.sample(most, context.rng), context.rng)
+        self.folds = Folds.of(_for_themselves(context.rows, most, context.rng), context.rng)
         total = self.folds.rows.total_weight
         self.limits = Limits(STEPS, TOLERANCE * context.tolerance * total, context.slack(total))
+        kind = type(theta.model.kernel)
+        self.families = context.families if kind in context.families else (kind,)
+        self.learned = Choice(self.families.index(kind))
         self.found: dict[Choice, RowScores] = {}
         self.ends: dict[Choice, list[Natural]] = {}
 
@@ -97,7 +107,7 @@ class _Scores:
         """Its score, with steps from where a neighbour ended."""
         if choice not in self.found:
             context = self.context
-            theta = chosen_theta(self.first, choice, context.families)
+            theta = chosen_theta(self.first, choice, self.families)
             prepared, _ = prepare(*theta, context.jitter)
             folds = self.folds.under(prepared)
             same = replace(prepared, model=self.theta.model)  # whose programs are there already
@@ -118,41 +128,47 @@ class _Scores:
         return not beaten and gain > BETTER * error
 
     def surely_best(self) -> Choice:
-        """The highest gain less its error; that of the kernel as learned is 0."""
+        """The highest gain less its error, if that is worth a change."""
         whole = [c for c in self.found if len(self.ends[c]) == self.folds.fitted]
-        tried = {choice: self.tried(choice) for choice in whole}
-        return max(whole, key=lambda choice: tried[choice].gain - tried[choice].error)
+        gains = {choice: self.tried(choice) for choice in whole}
+        sure = {choice: tried.gain - tried.error for choice, tried in gains.items()}
+        best = max(whole, key=lambda choice: sure[choice])
+        return best if sure[best] > WORTH else self.learned
 
     def tried(self, choice: Choice) -> Tried:
         """For the record."""
-        theta = chosen_theta(self.theta, choice, self.context.families)
+        theta = chosen_theta(self.theta, choice, self.families)
         scores = self.found[choice]
         return Tried(
             type(theta.model.kernel).__name__,
             SHORTER**choice.shorter,
             SURER**choice.surer,
             scores.mean,
-            *scores.gain(self.found[AS_LEARNED]),
+            *scores.gain(self.found[self.learned]),
         )
 
 
-def chosen_theta(theta: Theta, choice: Choice, families: tuple[type[Stationary], ...]) -> Theta:
+def _for_themselves(rows: Rows, most: int, rng: np.random.Generator) -> Rows:
+    """Some rows that do not stand for all: else q would be as sure as all rows make it.
+
+    On the few that it sees it would then be sure of the wrong thing, and a timid kernel the best.
+    """
+    if most >= rows.n_rows:
+        return rows
+    some = rows.take(np.sort(rng.choice(rows.n_rows, most, replace=False)))
+    return some.lighter(most / rows.n_rows)
+
+
+def chosen_theta(theta: Theta, choice: Choice, families: tuple[type[Kernel], ...]) -> Theta:
     """θ with its kernel stretched, and of another family where that is chosen."""
     kernel = theta.model.kernel
-    if choice.rougher:
+    family = families[choice.family]
+    if family is not type(kernel):
         assert isinstance(kernel, Stationary)
-        kernel = kernel.of_family(families[families.index(type(kernel)) + choice.rougher])
+        assert issubclass(family, Stationary)
+        kernel = kernel.of_family(family)
     kernel = kernel.stretched(SHORTER**choice.shorter, SURER**choice.surer)
     return theta._replace(model=replace(theta.model, kernel=kernel))
-
-
-def _possible(choice: Choice, theta: Theta, families: tuple[type[Stationary], ...]) -> bool:
-    kind = type(theta.model.kernel)
-    if choice.rougher and kind not in families:
-        return False
-    if choice.rougher and not 0 <= families.index(kind) + choice.rougher < len(families):
-        return False
-    return all(low <= at <= high for low, at, high in zip(LOWEST, choice, HIGHEST, strict=True))
 
 
 def select(
@@ -165,18 +181,16 @@ def select(
     scores = _Scores(rule, theta, q, context, Z)
     if not scores.folds.fitted:
         return None
-    scores.of(AS_LEARNED, AS_LEARNED)
-    best, before = AS_LEARNED, None
+    scores.of(scores.learned, scores.learned)
+    best, before = scores.learned, None
     while best != before:
         before = best
         for way in WAYS:
-            there = best.moved(way)
+            there = best.moved(way, len(scores.families))
             full = len(scores.found) >= MOST_CHOICES and there not in scores.found
-            if full or not _possible(there, theta, context.families):
-                continue
-            if scores.better(there, best):
+            if there is not None and not full and scores.better(there, best):
                 best = there
     chosen = scores.surely_best()
     tried = {choice: scores.tried(choice) for choice in scores.found}
-    found = theta if chosen == AS_LEARNED else chosen_theta(theta, chosen, context.families)
+    found = theta if chosen == scores.learned else chosen_theta(theta, chosen, scores.families)
     return Selection(found, tried[chosen], list(tried.values()))

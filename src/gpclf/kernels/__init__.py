@@ -11,7 +11,15 @@ from gpclf.kernels.combination import Product, Sum
 from gpclf.kernels.constant import Constant, White
 from gpclf.kernels.dot_product import Linear, Polynomial
 from gpclf.kernels.prior import LogNormal, Prior
-from gpclf.kernels.stationary import FAMILIES, RBF, Matern12, Matern32, Matern52, Stationary
+from gpclf.kernels.stationary import (
+    FAMILIES,
+    RBF,
+    Laplace,
+    Matern12,
+    Matern32,
+    Matern52,
+    Stationary,
+)
 from gpclf.names import is_class, unknown
 
 __all__ = [
@@ -19,6 +27,7 @@ __all__ = [
     "RBF",
     "Constant",
     "Kernel",
+    "Laplace",
     "Linear",
     "LogNormal",
     "Matern12",
@@ -35,6 +44,7 @@ __all__ = [
 
 NAMES = {
     "rbf": RBF,
+    "laplace": Laplace,
     "matern12": Matern12,
     "matern32": Matern32,
     "matern52": Matern52,

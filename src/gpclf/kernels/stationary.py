@@ -6,17 +6,28 @@ from dataclasses import fields
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Real
 
 from gpclf.kernels.active import shown_columns
 from gpclf.kernels.base import Point, Scalar, shown
 from gpclf.kernels.lengthscale import Scaled
 
+L1 = 0.8  # √(2/π): E|z| of a normal number beside √E z²
+
 
 def _distance(squared: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     """√r², with derivative 0 at r = 0 where the root itself has none."""
     positive = squared > 0
     return jnp.where(positive, jnp.sqrt(jnp.where(positive, squared, 1.0)), 0.0)
+
+
+def _longer(kernel: "Stationary") -> float:
+    """How much longer lengthscales of absolute distances are than those of squared ones."""
+    inverse = np.exp(-np.asarray(kernel.log_lengthscale, np.float64))
+    if inverse.ndim == 0:
+        return 1.0
+    return float(L1 * inverse.sum() / np.sqrt(np.sum(inverse**2)))
 
 
 class Stationary(Scaled):
@@ -85,10 +96,13 @@ class Stationary(Scaled):
         return jnp.broadcast_to(self.variance, X.shape[:1]).astype(X.dtype)
 
     def of_family(self, family: "type[Stationary]") -> "Stationary":
-        """A kernel of another family with the same parameters."""
+        """One of another family, with the lengthscales at which typical distances are equal."""
         made = object.__new__(family)
         for each in fields(self):
             object.__setattr__(made, each.name, getattr(self, each.name))
+        if isinstance(self, Laplace) != issubclass(family, Laplace):
+            change = np.log(_longer(self)) * (1 if issubclass(family, Laplace) else -1)
+            object.__setattr__(made, "log_lengthscale", self.log_lengthscale + change)
         return made
 
     def __repr__(self) -> str:
@@ -160,4 +174,41 @@ class Matern52(Stationary):
         return less + (r + 5.0 * squared / 3.0) * (1 + less)
 
 
-FAMILIES: tuple[type[Stationary], ...] = (RBF, Matern52, Matern32, Matern12)  # ever rougher
+class Laplace(Matern12):
+    """exp(−Σ_d |x_d − x′_d| / lengthscale_d): rough along each feature on its own, as trees are.
+
+    A product of Matérn-1/2 kernels of one feature each. Steps of a function that stand square to
+    a feature cost it least.
+    """
+
+    def first_lengthscale(self, median_distance: float, n_features: int) -> float:
+        """Where r is about what it is for the other kernels."""
+        return super().first_lengthscale(median_distance, n_features) * L1 * n_features**0.5
+
+    def __call__(self, x: Point, y: Point) -> Scalar:
+        return self.variance * jnp.exp(-jnp.sum(jnp.abs(self.scaled(x) - self.scaled(y))))
+
+    def parts(
+        self, X: Real[Array, "N D"], Y: Real[Array, "M D"]
+    ) -> tuple[Scalar, Float[Array, "N M"]]:
+        """As for the others, by the mean absolute distance."""
+        spread = jnp.mean(jnp.sum(jnp.abs(self.scaled(Y - jnp.mean(Y, axis=0))), axis=1))
+        close = jnp.where(spread < 0.5, 1.0, 0.0).astype(X.dtype)
+        fall = self.fall(self._squared_distances(X, Y))
+        return close * self.variance, self.variance * (fall + (1 - close))
+
+    def _squared_distances(
+        self, X: Real[Array, "N D"], Y: Real[Array, "M D"]
+    ) -> Float[Array, "N M"]:
+        """(Σ_d |x_d − y_d| / lengthscale_d)²; features first: nothing of size N·M·D is kept."""
+        X, Y = self.scaled(X).T, self.scaled(Y).T
+        return jnp.sum(jnp.abs(X[:, :, None] - Y[:, None, :]), axis=0) ** 2
+
+
+FAMILIES: tuple[type[Stationary], ...] = (
+    RBF,
+    Matern52,
+    Matern32,
+    Matern12,
+    Laplace,
+)  # ever rougher

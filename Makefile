@@ -72,6 +72,9 @@ bench-likelihoods: $(VENV)/.dev ## every likelihood on eleven sets: NLL and accu
 bench-categorical: $(VENV)/.dev ## adult with its columns of levels declared
 	$(BIN)/python benchmarks/categorical.py
 
+bench-missing: $(VENV)/.dev ## a tenth of the numbers missing: NLL beside complete tables and boosting
+	$(BIN)/python benchmarks/missing.py
+
 bench-noise: $(VENV)/.dev ## errors of inputs on made-up problems beside Bayes' classifier, told and learned
 	$(BIN)/python benchmarks/noise_toy.py --dimensions 1 --variances 0.1
 	$(BIN)/python benchmarks/noise_toy.py --dimensions 2 --draws 20 --learn --likelihoods robust-max \
@@ -161,6 +164,6 @@ clean: ## remove the environments and build products
 	rm -rf $(VENV) $(VENV)-lowest $(VENV)-gpflow $(VENV)-gpytorch $(VENV)-docs build dist .pytest_cache .ruff_cache
 
 .PHONY: help demo check test test-slow test-lowest docs format clean bench-setup bench-accuracy bench-likelihoods \
-	bench-categorical bench-classes bench-race bench-race-all bench-large bench-compare bench-few-rows bench-engines bench-papers bench-step \
+	bench-categorical bench-missing bench-classes bench-race bench-race-all bench-large bench-compare bench-few-rows bench-engines bench-papers bench-step \
 	bench-prediction bench-cold bench-scaling bench-quick bench-noise bench-fermi bench-noise-uci \
 	bench-noise-mnist bench-active

@@ -16,6 +16,10 @@ BAD = {
     ),
     "two rows": (np.array([[0.0], [1.0]]), [0, 1]),
     "all rows equal": (np.ones((6, 2)), [0, 1, 0, 1, 0, 1]),
+    "a row and a column missing": (
+        np.array([[np.nan] * 3, [1, np.nan, np.nan], [np.nan, 2, np.nan], [3, 1, np.nan]] * 3),
+        np.arange(12) % 2,
+    ),
     "huge": (np.array([[1e300], [-1e300], [1e299], [0.0]]), [0, 1, 0, 1]),
 }
 # for engines that share their first steps with others

@@ -131,9 +131,9 @@ def test_labels_of_mixed_types_are_refused_and_nothing_is_changed(labels, senten
 def test_a_row_that_cannot_be_learned_from_leaves_the_learner_as_it_was(growth):
     X, y = pool()
     X = X.copy()
-    X[20] = np.nan
+    X[20] = np.inf
     learner = Learner(SMALL, X, growth=growth).label(range(10), y[:10])
-    with pytest.raises(ValueError, match="NaN in row"):
+    with pytest.raises(ValueError, match="infinity in row"):
         learner.label([20], y[[20]])
     assert learner.labelled_.tolist() == list(range(10))
     assert len(learner.labels_) == 10

@@ -147,7 +147,7 @@ def test_rows_of_every_type_of_number_are_scaled_as_their_floats(dtype):
     y = np.arange(50) % 2
     rows, _, _ = labelled_table(GPClassifier(), X, y, "from_dtype")
     found, wanted = (Scaling.of(Z, np.ones(50)) for Z in (rows, X.astype(np.float64)))
-    for part, other in zip(found, wanted, strict=True):
+    for part, other in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
         assert np.array_equal(part, other)
     assert np.array_equal(found.forward(rows), wanted.forward(X.astype(np.float64)))
 

@@ -66,7 +66,7 @@ def test_they_are_kept_by_clones_and_files_and_are_no_more_after_further_rows(ro
     ("bad", "sentence"),
     [
         (np.zeros((4, 3)), "n_inducing has points of 3 features, but X has 2"),
-        (np.full((4, 2), np.nan), "n_inducing contains NaN"),
+        (np.full((4, 2), np.inf), "n_inducing contains infinity"),
         (np.zeros(4), "n_inducing must be a number, or points"),
         (np.zeros((0, 2)), "minimum of 1 is required"),
         (2.5, "The 'n_inducing' parameter of GPClassifier must be"),

@@ -3,6 +3,7 @@
 from gpclf.data.chunk import Chunk
 from gpclf.data.columns import Columns
 from gpclf.data.labels import encode, refuse_missing
+from gpclf.data.missing import Missing
 from gpclf.data.rows import ArrayRows, ChunkRows, Kept, Rows
 from gpclf.data.scaling import Scaling, blocks
 
@@ -12,6 +13,7 @@ __all__ = [
     "ChunkRows",
     "Columns",
     "Kept",
+    "Missing",
     "Rows",
     "Scaling",
     "blocks",

@@ -1,8 +1,9 @@
 """Columns that hold levels (words, truth values, codes) instead of numbers, and their codes.
 
 A table is a frame (pandas, polars, Arrow and others, through narwhals) or an array. Its codes are
-an array of float64: numbers as they are, a level as its place among those of the training rows, and
-NaN for a level that these do not have.
+an array of float64: numbers as they are, NaN where one is missing, and a level as its place among
+those of the training rows, of which a missing entry is the last; NaN for a level that these do not
+have.
 """
 
 from collections import Counter
@@ -114,28 +115,23 @@ def _objects(values: Any) -> np.ndarray:
     return np.fromiter(entries, object, len(entries))
 
 
-def _levels(X: Any, column: int, names: Names) -> np.ndarray:
-    """A column's levels, row by row: words as objects, or an array of numbers or truth values.
+def _levels(X: Any, column: int, names: Names) -> tuple[np.ndarray, np.ndarray]:
+    """A column's levels where it has one, and which rows these are.
 
-    One sentence where one is missing, or where types mix.
+    Words are objects, numbers and truth values an array. One sentence where types mix.
     """
     if not isinstance(X, nw.DataFrame) and X.dtype.kind in "biu":
-        return X[:, column]
+        return X[:, column], np.ones(len(X), bool)
     values = _objects(X[:, column].to_list() if isinstance(X, nw.DataFrame) else X[:, column])
-    missing = np.array([_is_missing(value) for value in values.tolist()], bool)
-    if missing.any():
-        raise ValueError(
-            f"Input X has no value in row {int(np.argmax(missing))}, {name_of(column, names)} "
-            f"({int(missing.sum())} such entries): give these a category of their own, for example "
-            'with fillna("missing") of pandas or fill_null("missing") of polars.'
-        )
+    there = np.array([not _is_missing(value) for value in values.tolist()], bool)
+    values = values[there]
     kinds = sorted({type(value).__name__ for value in values.tolist()})
     if len(kinds) > 1:
         raise ValueError(
             f"Input X mixes {' and '.join(kinds)} in {name_of(column, names)}: choose one."
         )
     if len(values) and isinstance(values[0], str | bytes):
-        return values  # an array of words gives each the length of the longest
+        return values, there  # an array of words gives each the length of the longest
     if len(values) and isinstance(values[0], date | time | timedelta):
         raise _no_dates(column, names)
     if len(values) and not isinstance(values[0], Real | np.bool_):
@@ -143,7 +139,7 @@ def _levels(X: Any, column: int, names: Names) -> np.ndarray:
             f"Input X has categories of type {kinds[0]} in {name_of(column, names)}: convert them "
             "to strings."
         )
-    return np.array(values.tolist())
+    return np.array(values.tolist()), there
 
 
 def _is_missing(value: Any) -> bool:
@@ -221,9 +217,13 @@ def _problem(value: Any) -> Exception | None:
 
 
 class Columns(NamedTuple):
-    """For each column its sorted levels, or None where it holds numbers."""
+    """For each column its sorted levels, or None where it holds numbers.
+
+    And whether a missing entry is one more level, because the training rows have one.
+    """
 
     levels: tuple[np.ndarray | None, ...]
+    gaps: tuple[bool, ...]
 
     @classmethod
     def of(cls, X: Any, wanted: Any, names: Names) -> "Columns":
@@ -232,24 +232,26 @@ class Columns(NamedTuple):
         kinds = [] if frame is None else list(frame.schema.values())
         guessed = isinstance(wanted, str)  # by the types of the columns
         levels: list[np.ndarray | None] = [None] * np.shape(X)[1]
+        gaps = [False] * len(levels)
         for column in chosen(X, wanted, names):
             if frame is not None and guessed and isinstance(kinds[column], nw.String):
                 _refuse_numbers(frame, column, names)
-            values = _levels(X if frame is None else frame, column, names)
+            values, there = _levels(X if frame is None else frame, column, names)
             levels[column] = _distinct(values, column, names)
-        found = cls(tuple(levels))
+            gaps[column] = not there.all()
+        found = cls(tuple(levels), tuple(gaps))
         _refuse_width(found.counts, names)
         return found
 
     @classmethod
     def numbers(cls, width: int) -> "Columns":
         """No levels anywhere."""
-        return cls((None,) * width)
+        return cls((None,) * width, (False,) * width)
 
     def same(self, other: "Columns") -> bool:
         """Whether both have the same columns, with the same levels."""
         pairs = zip(self.levels, other.levels, strict=False)
-        return len(self.levels) == len(other.levels) and all(
+        return self.gaps == other.gaps and all(
             (two is None) if one is None else (two is not None and np.array_equal(one, two))
             for one, two in pairs
         )
@@ -257,10 +259,11 @@ class Columns(NamedTuple):
     @property
     def counts(self) -> np.ndarray:
         """The number of levels of each column, 0 where it holds numbers."""
-        return np.array([0 if levels is None else len(levels) for levels in self.levels])
+        pairs = zip(self.levels, self.gaps, strict=True)
+        return np.array([0 if levels is None else len(levels) + gap for levels, gap in pairs])
 
     def codes(self, X: Any, names: Names) -> np.ndarray:
-        """Numbers, and the places of levels; NaN for levels not known."""
+        """Numbers, and the places of levels; NaN for numbers missing and levels not known."""
         frame = as_frame(X)
         X = X if frame is None else frame
         codes = np.empty(np.shape(X), np.float64)
@@ -268,15 +271,16 @@ class Columns(NamedTuple):
             if levels is None:
                 codes[:, column] = _numbers(X, column, names)
                 continue
-            values = _levels(X, column, names)
+            values, there = _levels(X, column, names)
             words = values.dtype == object
-            if words != (levels.dtype.kind in "US"):
-                here, there = ("words", "numbers") if words else ("numbers", "words")
+            if len(values) and len(levels) and words != (levels.dtype.kind in "US"):
+                here, before = ("words", "numbers") if words else ("numbers", "words")
                 raise ValueError(
                     f"Input X has {here} in {name_of(column, names)}, where the training rows had "
-                    f"{there}."
+                    f"{before}."
                 )
-            codes[:, column] = _codes(values, levels)
+            codes[:, column] = len(levels) if self.gaps[column] else np.nan
+            codes[there, column] = _codes(values, levels)
         return codes
 
 
@@ -305,6 +309,8 @@ def _refuse_width(counts: np.ndarray, names: Names) -> None:
 
 def _codes(values: np.ndarray, levels: np.ndarray) -> np.ndarray:
     """The place of each value among the levels; NaN for one that is not there."""
+    if not len(levels):
+        return np.full(len(values), np.nan)
     if values.dtype == object:
         place = {level: float(i) for i, level in enumerate(levels.tolist())}
         return np.array([place.get(value, np.nan) for value in values.tolist()])

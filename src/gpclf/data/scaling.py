@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from gpclf.data.missing import MOST_ROWS, Missing, evenly
 from gpclf.data.tails import bent, middle_and_unit, straightened
 
 Kind = Literal["robust", "standard"] | None  # of numbers; None: as they are
@@ -46,6 +47,11 @@ def _wide(X: np.ndarray, levels: np.ndarray) -> np.ndarray:
     return np.concatenate(parts, axis=1)
 
 
+def _known(rows: np.ndarray) -> np.ndarray:
+    """0 where there is nothing to add up."""
+    return np.where(np.isnan(rows), 0.0, rows)
+
+
 class Scaling(NamedTuple):
     """x ↦ (bent(x) − centre) / spread, column by column, once levels have columns of their own."""
 
@@ -54,6 +60,7 @@ class Scaling(NamedTuple):
     levels: np.ndarray  # of each feature, 0 for numbers
     middle: np.ndarray
     unit: np.ndarray  # infinite where nothing is bent
+    missing: Missing
 
     @classmethod
     def of(
@@ -63,7 +70,7 @@ class Scaling(NamedTuple):
         levels: np.ndarray | None = None,
         kind: Kind = "robust",
     ) -> "Scaling":
-        """Of the weighted rows of X, in three passes over blocks: no copy of X is made."""
+        """Of the weighted rows of X, in passes over blocks: no copy of X is made."""
         levels = np.zeros(X.shape[1], int) if levels is None else levels
         total = float(weight.sum())
         middle, unit = middle_and_unit(X, weight, (levels == 0) & (kind == "robust"))
@@ -74,20 +81,35 @@ class Scaling(NamedTuple):
                 rows = np.asarray(X[block], np.float64)
                 yield weight[block] / total, bent(_wide(rows, levels), middle, unit)
 
-        largest = np.max([np.max(np.abs(rows), axis=0) for _, rows in parts()], axis=0)
+        largest = np.fmax.reduce([np.fmax.reduce(np.abs(rows)) for _, rows in parts()])
+        lost = np.sum([share @ np.isnan(rows) for share, rows in parts()], axis=0)
+        there = np.where(np.isnan(largest), 1.0, 1.0 - lost)  # a column may have no number at all
         largest = np.where(largest > 0, largest, 1.0).astype(np.float64)
-        centre = np.sum([share @ (rows / largest) for share, rows in parts()], axis=0)
-        squares = np.sum(
-            [share @ (rows / largest - centre) ** 2 for share, rows in parts()], axis=0
-        )
-        variances = [np.full(len(of_one), of_one.sum()) for of_one in _split(squares, levels)]
+        centre = np.sum([share @ _known(rows / largest) for share, rows in parts()], axis=0) / there
+        squares = [share @ _known(rows / largest - centre) ** 2 for share, rows in parts()]
+        variances = np.sum(squares, axis=0) / there
+        variances = [np.full(len(of_one), of_one.sum()) for of_one in _split(variances, levels)]
         spread = np.sqrt(np.concatenate(variances))
         spread = np.where(spread > 1e-12, spread, np.inf)  # rounding is no spread
         centre, spread = centre * largest, spread * largest
         if kind is None:
             numbers = np.repeat(levels == 0, widths(levels))
+            own = Missing.by_means(np.where(numbers, centre, 0.0))
             centre, spread = np.where(numbers, 0.0, centre), np.where(numbers, 1.0, spread)
-        return cls(centre, spread, levels, middle, unit)
+            return cls(centre, spread, levels, middle, unit, own)
+        units = cls(centre, spread, levels, middle, unit, Missing.by_means(np.zeros(len(centre))))
+        some = evenly(len(X), MOST_ROWS)
+        Z = units._with_gaps(np.asarray(X[some], np.float64))
+        return units._replace(missing=Missing.of(Z, weight[some]))
+
+    def _with_gaps(self, X: np.ndarray) -> np.ndarray:
+        """Rows from the user's units; NaN where a number is missing, 0 for a level not known."""
+        rows = bent(_wide(X, self.levels), self.middle, self.unit)
+        rows = (rows - self.centre) / self.spread
+        if not self.levels.any():
+            return rows
+        of_levels = np.repeat(self.levels > 0, widths(self.levels))
+        return np.where(np.isnan(rows) & of_levels, 0.0, rows)
 
     @property
     def width(self) -> int:
@@ -95,12 +117,10 @@ class Scaling(NamedTuple):
         return len(self.centre)
 
     def forward(self, X: np.ndarray, dtype: Any = np.float64) -> np.ndarray:
-        """From the user's units, or places of levels; NaN, a level not known, to the average."""
+        """From the user's units, or places of levels; NaN: a number missing, a level not known."""
         Z = np.empty((len(X), self.width), dtype)
         for block in blocks(len(X), IN_CACHE):
-            rows = bent(_wide(X[block], self.levels), self.middle, self.unit)
-            rows = (rows - self.centre) / self.spread
-            Z[block] = np.where(np.isnan(rows), 0.0, rows) if self.levels.any() else rows
+            Z[block] = self.missing.filled(self._with_gaps(X[block]))
         return Z
 
     def errors(self, std: np.ndarray) -> np.ndarray:

@@ -22,9 +22,12 @@ def middle_and_unit(
     """
     middle, unit = np.zeros(X.shape[1]), np.full(X.shape[1], np.inf)
     step = -(-len(X) // LOOKED_AT)
-    counts = np.asarray(weight[::step], np.float64)
     for column in np.flatnonzero(numbers):
-        values = np.asarray(X[::step, column], np.float64)
+        values, counts = np.asarray(X[::step, column], np.float64), weight[::step]
+        there = ~np.isnan(values)
+        if not there.any():
+            continue
+        values, counts = values[there], np.asarray(counts[there], np.float64)
         largest = float(np.max(np.abs(values))) or 1.0
         values = values / largest  # squares of the largest numbers would overflow
         low, median, high = np.quantile(
@@ -39,7 +42,7 @@ def middle_and_unit(
 
 
 def bent(X: np.ndarray, middle: np.ndarray, unit: np.ndarray) -> np.ndarray:
-    """Rows with their tails bent; columns of infinite unit as they are."""
+    """Rows with their tails bent; columns of infinite unit, and NaN, as they are."""
     bends = np.isfinite(unit)
     if not bends.any():
         return X

@@ -26,7 +26,8 @@ COUNT = Interval(Integral, 1, None, closed="left")
 class GPClassifier(CallbackSupportMixin, FittedClassifier, ClassifierMixin, BaseEstimator):
     """Gaussian process classifier with inducing points, for two or many classes.
 
-    Inputs are scaled inside, so their units never matter. Most users change nothing.
+    Inputs are scaled inside, so their units never matter. Most users change nothing. X may
+    have gaps: a number is inferred from the others of its row, a missing category is one more.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ def errors_of(X_std: Any, X: np.ndarray, columns: Columns, names: Any) -> np.nda
     """X_std as an array like X, or with one row where all rows are alike.
 
     Or a sentence that says what is wrong with it. Columns that have names are those of X of these
-    names, wherever they stand.
+    names, wherever they stand. The error of a missing number counts as 0, whatever is given.
     """
     if X_std is None:
         return None
@@ -49,6 +49,8 @@ def errors_of(X_std: Any, X: np.ndarray, columns: Columns, names: Any) -> np.nda
             f"X_std must be a number, one value per feature ({X.shape[1]}), or an array of the "
             f"shape of X, {X.shape}; got shape {std.shape}."
         )
+    if std.shape == X.shape and (gaps := np.isnan(X)).any():
+        std = np.where(gaps, 0.0, std)
     wrong = ~np.isfinite(std) | (std < 0)
     if wrong.any():
         place = [int(i) for i in np.argwhere(wrong)[0]]

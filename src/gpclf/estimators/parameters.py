@@ -58,27 +58,25 @@ def check_count(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}.")
 
 
-def check_finite(X: np.ndarray, names: Any = None, levels: Any = False) -> None:
-    """Name the first row and column that hold no number; columns of `levels` need none."""
-    if all((np.isfinite(X[block]) | levels).all() for block in blocks(len(X))):
+def check_finite(X: np.ndarray, names: Any = None) -> None:
+    """Name the first row and column that hold infinity; NaN is a missing number."""
+    if not any(np.isinf(X[block]).any() for block in blocks(len(X))):
         return
-    wrong = ~(np.isfinite(X) | levels)
-    row, column = np.argwhere(wrong)[0]
-    _refuse_entries(wrong, "NaN" if np.isnan(X[row, column]) else "infinity", names)
+    wrong = np.isinf(X)
+    row, column = (int(i) for i in np.argwhere(wrong)[0])
+    raise ValueError(
+        f"Input X contains infinity in row {row}, {name_of(column, names)} ({int(wrong.sum())} "
+        "such entries in all): drop or impute them, for example with sklearn.impute.SimpleImputer."
+    )
 
 
-def unmasked(X: Any, names: Any = None) -> Any:
+def unmasked(X: Any) -> Any:
     """X itself, or the array below a mask that hides nothing; what is hidden is missing."""
     if not isinstance(X, np.ma.MaskedArray) or X.ndim != 2:
         return X
-    if np.ma.is_masked(X):
-        _refuse_entries(np.ma.getmaskarray(X), "a masked entry", names)
-    return X.data
-
-
-def _refuse_entries(wrong: np.ndarray, what: str, names: Any) -> None:
-    row, column = (int(i) for i in np.argwhere(wrong)[0])
-    raise ValueError(
-        f"Input X contains {what} in row {row}, {name_of(column, names)} ({int(wrong.sum())} "
-        "such entries in all): drop or impute them, for example with sklearn.impute.SimpleImputer."
-    )
+    if not np.ma.is_masked(X):
+        return X.data
+    kind = {"f": X.dtype, "b": np.float64, "i": np.float64, "u": np.float64}
+    values = X.data.astype(kind.get(X.dtype.kind, object))
+    values[np.ma.getmaskarray(X)] = np.nan
+    return values

@@ -8,7 +8,7 @@ from equinox import Module
 
 import gpclf.posterior as posteriors
 from gpclf import storage
-from gpclf.data import Columns, Scaling
+from gpclf.data import Columns, Missing, Scaling
 from gpclf.inference.engines import KINDS, Engine
 
 FITTED = ("elbo_", "loo_score_", "loo_unsure_", "selection_", "stopped_", "jitter_")
@@ -33,6 +33,7 @@ def save(classifier: Any, path: str | os.PathLike) -> None:
         "parameters": parameters,
         "posterior": posteriors.parts(classifier.posterior_, arrays),
         "columns": [_listed(levels) for levels in classifier._columns.levels],
+        "gaps": list(classifier._columns.gaps),
         "scaling": [storage.describe(part, arrays) for part in classifier._scaling],
         "classes": _listed(classifier.classes_),
         "feature_names": None if names is None else [str(name) for name in names],
@@ -78,8 +79,10 @@ def load(kind: type, path: str | os.PathLike) -> Any:
         parameters = {k: _restored(v, arrays) for k, v in header["parameters"].items()}
         classifier = kind(**parameters)
         classifier.posterior_ = posteriors.from_parts(header["posterior"], arrays)
-        classifier._scaling = Scaling(*(storage.restore(p, arrays) for p in header["scaling"]))
-        classifier._columns = Columns(tuple(_array(levels) for levels in header["columns"]))
+        *units, missing = (storage.restore(part, arrays) for part in header["scaling"])
+        classifier._scaling = Scaling(*units, missing=Missing(*missing))
+        levels = tuple(_array(levels) for levels in header["columns"])
+        classifier._columns = Columns(levels, tuple(header["gaps"]))
         classifier.classes_ = _array(header["classes"])
         if header["feature_names"] is not None:
             classifier.feature_names_in_ = np.array(header["feature_names"], dtype=object)

@@ -21,7 +21,8 @@ def points_given(
     if as_frame(wanted) is not None or columns.counts.any():
         return scaling.forward(table(estimator, wanted, columns))
     floats: Any = FLOATS
-    Z = check_array(wanted, dtype=floats, input_name="n_inducing")
+    finite: Any = "allow-nan"
+    Z = check_array(wanted, dtype=floats, input_name="n_inducing", ensure_all_finite=finite)
     if Z.shape[1] != len(columns.counts):
         raise ValueError(
             f"n_inducing has points of {Z.shape[1]} features, but X has {len(columns.counts)}: "

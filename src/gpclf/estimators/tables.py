@@ -33,7 +33,7 @@ def labelled_table(
             raise ValueError("Found array with 1 sample(s) while a minimum of 2 is required.")
         columns = Columns.of(X, categorical, names)
         X = columns.codes(X, names)
-    check_finite(X, names, columns.counts > 0)
+    check_finite(X, names)
     return X, y, columns
 
 
@@ -47,7 +47,7 @@ def table(estimator: Any, X: Any, columns: Columns) -> np.ndarray:
         X = _with_two_axes(X, [])
         validate_data(estimator, X, skip_check_array=True, reset=False)
         X = columns.codes(X, names)
-    check_finite(X, names, columns.counts > 0)
+    check_finite(X, names)
     return X
 
 
@@ -70,7 +70,7 @@ def _opened(X: Any, names: Names) -> tuple[Any, Names]:
         if not names:
             raise ValueError("X has no columns: 0 feature(s), where at least 1 is needed.")
         refuse_dates(frame, names)
-    return unmasked(X, names), names
+    return unmasked(X), names
 
 
 def _is_plain(X: Any) -> bool:

@@ -27,6 +27,7 @@ from gpclf.inputs import (
     Network,
     Parametric,
     auto_places,
+    quick_places,
 )
 from gpclf.inputs.scatter import scattered
 from gpclf.kernels import RBF, Polynomial
@@ -318,6 +319,21 @@ def test_more_noise_never_sharpens_a_probability_near_a_boundary(kind, few_place
 def test_rows_have_as_many_places_as_there_is_time_for():
     places = [auto_places(rows) for rows in (1, 512, 513, 1024, 1025, 2048, 2049, 10**7)]
     assert places == [128, 128, 64, 64, 32, 32, 16, 16]
+    assert [quick_places(rows) for rows in (1, 2048, 2049, 10**7)] == [32, 32, 16, 16]
+
+
+def test_by_default_there_are_fewer_nodes_than_by_name():
+    X, y = overlapping()
+    default, made, named = (
+        GPClassifier(input_noise=kind, **QUICK).fit(X, y, X_std=0.2)
+        for kind in (None, Latent(count=32), "latent")
+    )
+    places = [clf.posterior_.prepared.model.inputs.places for clf in (default, made, named)]
+    assert places == [32, 32, 128]
+    np.testing.assert_array_equal(default.predict_proba(X), made.predict_proba(X))
+    alone = [default.predict_proba(row[None], X_std=0.2)[0] for row in X[:3]]
+    together = default.predict_proba(X, X_std=0.2)[:3]
+    np.testing.assert_allclose(alone, together, rtol=1e-6)
 
 
 @pytest.mark.filterwarnings("error")

@@ -37,6 +37,7 @@ BAD = {
     "random_state": ["seed", -1],
     "verbose": ["loud", -1],
     "max_epochs": [0, 2.5, "all"],
+    "max_seconds": [0, -1.0, "a minute"],
     "warm_start": ["yes", 3],
     "share": ["yes", 3, True],
     "precision": ["half", 64],
@@ -117,7 +118,7 @@ def test_every_parameter_but_the_free_ones_has_bad_values_here():
 
 def test_parameters_are_few_and_all_but_three_have_to_be_named():
     parameters = list(inspect.signature(GPClassifier).parameters.values())
-    assert len(parameters) <= 18
+    assert len(parameters) <= 19
     assert [p.name for p in parameters[:3]] == ["likelihood", "kernel", "n_inducing"]
     assert {p.kind for p in parameters[3:]} == {inspect.Parameter.KEYWORD_ONLY}
     with pytest.raises(TypeError):

@@ -53,11 +53,12 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, ClassifierMixin, Base
         `Natural(batch_size=1024)`.
     input_noise : None, str or Noisy, default=None
         What to do about errors of the inputs. None: nothing, unless `fit` is given `X_std`, then
-        "latent": the true input of each row is unknown and has a law of its own. "amortised": a
-        network learns that law from the row and its class. "parametric": the law is a Gaussian,
-        learned for each row on batches. "first-order": the slope of the function there adds to its
-        variance. To compare with, two usual remedies: "augment" repeats rows
-        with errors added, "resample" adds errors to each batch of stochastic steps anew. An object
+        "latent" with at most 32 nodes a row, for speed. "latent": the true input of each row is
+        unknown and has a law of its own, found on up to 128 nodes. "amortised": a network learns
+        that law from the row and its class. "parametric": the law is a Gaussian, learned for each
+        row on batches. "first-order": the slope of the function there adds to its variance. To
+        compare with, two usual remedies: "augment" repeats rows with errors added, "resample" adds
+        errors to each batch of stochastic steps anew. An object
         of `gpclf.inputs` has options: `Latent(count=32)`, `Amortised(count=1, hidden=64)`.
     class_weight : None, dict or "balanced", default=None
         Weights of the classes, multiplied with `sample_weight`.
@@ -68,6 +69,11 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, ClassifierMixin, Base
         1 shows a progress bar that vanishes, 2 one that stays.
     max_epochs : "auto" or int, default="auto"
         At most so many evaluations of the bound for hyper-parameters and passes for the posterior.
+    max_seconds : None or float, default=None
+        The fit ends about then with the best it has, and `stopped_` says so: hyper-parameters as
+        far as they were learned, and at least the first steps of the posterior. Compiling counts,
+        and cannot be interrupted, nor can a pass over the rows; the time of a `callback` does not
+        count. Pieces after the first that `partial_fit` takes in are not limited.
     warm_start : bool, default=False
         Go on from the last fit's parameters instead of from new start values.
     share : "both", "kernel", "points" or "none", default="both"
@@ -110,8 +116,8 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, ClassifierMixin, Base
         "power-ep" its energy, which is no bound.
     loo_score_ : None or float
         The mean log-probability of each training row under the posterior without it, where that is
-        known in closed form, of 32,768 rows where there are more; None after other engines, and
-        where inputs have errors.
+        known in closed form, of 32,768 rows where there are more; None after other engines, where
+        inputs have errors, and where `max_seconds` ended the posterior's steps.
     loo_unsure_ : None or float
         The share of rows that are nearly all that is known of their surroundings: where it is above
         a hundredth, `loo_score_` is not to be trusted.
@@ -149,6 +155,7 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, ClassifierMixin, Base
         "random_state": ["random_state"],
         "verbose": ["verbose"],
         "max_epochs": [StrOptions({"auto"}), COUNT],
+        "max_seconds": [None, Interval(Real, 0, None, closed="neither")],
         "warm_start": ["boolean"],
         "share": [StrOptions({"both", "kernel", "points", "none"})],
         "precision": [StrOptions({"auto", "mixed", "double"})],
@@ -173,6 +180,7 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, ClassifierMixin, Base
         random_state: Any = None,
         verbose: Any = 0,
         max_epochs: Any = "auto",
+        max_seconds: Any = None,
         warm_start: Any = False,
         share: Any = "both",
         precision: Any = "auto",
@@ -193,6 +201,7 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, ClassifierMixin, Base
         self.random_state = random_state
         self.verbose = verbose
         self.max_epochs = max_epochs
+        self.max_seconds = max_seconds
         self.warm_start = warm_start
         self.share = share
         self.precision = precision
@@ -209,7 +218,8 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, ClassifierMixin, Base
         """Learn from rows X (N, D) and labels y (N,); `sample_weight` counts rows.
 
         `X_std` has the standard deviations of the errors of X, in its units: an array like X with 0
-        where it is exact, one value per feature, or a number.
+        where it is exact, one value per feature, or a number. The entries of an array count as 0
+        where X has a gap.
         """
         began = time.perf_counter()
         self._check_parameters()
@@ -270,6 +280,12 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, ClassifierMixin, Base
         elif len(training.y):
             learn_more(self, training)
         return self
+
+    def __sklearn_tags__(self) -> Any:
+        """Missing values are taken."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
 
     def _check_parameters(self) -> None:
         """One sentence about a parameter that makes no sense, before any work is done."""

@@ -112,7 +112,8 @@ def learn(
     judge = None if apart is None else judging(*apart, scaling, stopped_at, usual)
 
     def run(report: Callable[[Progress], bool]) -> Result:
-        watch = Watch(report, judge, began)
+        limit = np.inf if clf.max_seconds is None else float(clf.max_seconds)
+        watch = Watch(report, judge, began, limit)
         return fit(theta, start, task.rows, task.engine, plan, task.settings, rng, watch)
 
     result = _watched(clf, classes, stopped_at, usual, run)

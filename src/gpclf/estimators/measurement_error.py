@@ -20,6 +20,7 @@ from gpclf.inputs import (
     Noisy,
     Parametric,
     auto_places,
+    quick_places,
 )
 from gpclf.inputs.noise import FIRST_STD
 
@@ -128,7 +129,9 @@ def inputs_for(
         if std is None or size is not None:
             raise ValueError('input_noise="resample" needs X_std, and cannot learn it.')
         return Exact()
-    if kind in (None, "latent", "amortised"):
+    if kind is None and size is None:
+        chosen = Latent(count=quick_places(n_rows))
+    elif kind in (None, "latent", "amortised"):
         named = Amortised if kind == "amortised" else Latent
         chosen = named(count=auto_places(n_rows))
     else:

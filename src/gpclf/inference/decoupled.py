@@ -111,7 +111,7 @@ def climb_decoupled(
     rows: Rows,
     some: Rows,
     limits: Limits,
-    on_step: Callable[[float, Moments], None] = lambda elbo, m: None,
+    on_step: Callable[[float, Moments], bool] = lambda elbo, m: False,
 ) -> tuple[DecoupledForm, float, Stop]:
     """Steps on the mean and Λ; the ELBO does not fall by more than the slack.
 
@@ -134,9 +134,11 @@ def climb_decoupled(
             if rate < SMALLEST_RATE:
                 return q, here.elbo, Stop.NO_STEP
         q, here, used, rate = ahead, there, rate, verdict.rate
-        on_step(here.elbo, here.m)
+        late = on_step(here.elbo, here.m)
         if gain < limits.tolerance * used:
             return q, here.elbo, Stop.CONVERGED
+        if late:
+            return q, here.elbo, Stop.TIME
     return q, here.elbo, Stop.STEPS
 
 

@@ -148,7 +148,7 @@ def learn_decoupled(
         before = better.value
         log.score(theta, q.moments()[0])
         if log.enough:
-            stop = Stop.ENOUGH
+            stop = log.ending
             break
     theta, m = log.best(theta, q.moments()[0])
     return LearnedDecoupled(theta, DecoupledForm.of(m), stop)
@@ -163,8 +163,8 @@ def _steps(
     steps = STEPS if done else FIRST_STEPS
     limits = Limits(steps, context.tolerance * total, context.slack(total))
 
-    def note(elbo: float, m: Moments) -> None:
-        context.log.note("posterior", elbo / total, done / planned, theta, m)
+    def note(elbo: float, m: Moments) -> bool:
+        return context.log.note("posterior", elbo / total, done / planned, theta, m)
 
     q, _, _ = climb_decoupled(prepared, q, kept, kept, limits, note)
     return q, hold(prepared, q, kept)
@@ -183,9 +183,9 @@ def _hyper(
     """Improve θ while the sites are held."""
     total, count = rows.total_weight, itertools.count(done + 1)
 
-    def note(elbo: float, theta: Theta, q: DecoupledForm) -> None:
+    def note(elbo: float, theta: Theta, q: DecoupledForm) -> bool:
         share = next(count) / planned
-        context.log.note("hyper-parameters", elbo / total, share, theta, q.moments()[0])
+        return context.log.note("hyper-parameters", elbo / total, share, theta, q.moments()[0])
 
     return improve(
         theta,

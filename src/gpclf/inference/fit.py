@@ -34,11 +34,12 @@ class Settings(NamedTuple):
 
 
 class Watch(NamedTuple):
-    """Who hears of every step, who scores now and then, and when the clock began."""
+    """Who hears of every step, who scores now and then, when the clock began, and when to end."""
 
     report: Report = lambda progress: None
     judge: Judge | None = None
     began: float | None = None
+    max_seconds: float = np.inf
 
 
 class Result(NamedTuple):
@@ -69,7 +70,8 @@ def fit(
     `start`: a q of these rows to go on from, or the number of functions.
     """
     watch = Watch() if watch is None else watch
-    log = History(watch.report, watch.began or time.perf_counter(), watch.judge)
+    began = watch.began or time.perf_counter()
+    log = History(watch.report, began, watch.judge, watch.max_seconds)
     rows = rows.in_chunks(plan.chunk_rows)
     moves = Moves(points=settings.move_points)
     common = (settings.tolerance, settings.jitter, settings.dtype)

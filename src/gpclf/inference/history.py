@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from gpclf.gaussian import Moments, Natural
+from gpclf.inference.stops import Stop
 from gpclf.model import Theta
 
 Gaussian = TypeVar("Gaussian", Natural, Moments)
@@ -34,29 +35,54 @@ class History:
     """Keeps the clock and the history, and tells the caller.
 
     A `judge` scores what has been learnt so far; after a few scores without a better one it is
-    enough, and the best is kept.
+    enough, and the best is kept. It is also enough when the fit has taken `max_seconds`: then not
+    only kernels are learned no more, but steps on q end, too, after the first.
     """
 
-    def __init__(self, report: Report, began: float, judge: Judge | None = None):
+    def __init__(
+        self,
+        report: Report,
+        began: float,
+        judge: Judge | None = None,
+        max_seconds: float = np.inf,
+    ):
         self.report = report
         self.judge = judge
         self.began = began
         self.away = 0.0
+        self.max_seconds = max_seconds
         self.lines: list[Progress] = []
-        self.enough = False
+        self._told_enough = False
         self._named, self._done, self._span = "", 0.0, 1.0
         self._best: tuple[Theta, Any] | None = None
         self._lowest, self._in_vain = np.inf, 0
 
+    @property
+    def late(self) -> bool:
+        """Whether the time is up, without what callbacks took of it."""
+        return time.perf_counter() - self.began - self.away >= self.max_seconds
+
+    @property
+    def enough(self) -> bool:
+        """Whether hyper-parameters should be learned no longer."""
+        return self._told_enough or self.late
+
+    @property
+    def ending(self) -> Stop:
+        """Why it is enough."""
+        return Stop.ENOUGH if self._told_enough else Stop.TIME
+
     def note(
         self, stage: str, elbo: float, share: float, theta: Theta, q: Natural | Moments
-    ) -> None:
+    ) -> bool:
+        """Write a line; whether the time is up."""
         now = time.perf_counter()
         stage, share = self._named + stage, self._done + self._span * share
         line = Progress(stage, now - self.began - self.away, elbo, share, theta, q)
         self.lines.append(line._replace(theta=None, q=None))  # type: ignore[arg-type]
-        self.enough |= bool(self.report(line))
+        self._told_enough |= bool(self.report(line))
         self.away += time.perf_counter() - now
+        return self.late
 
     def remind(self, stage: str, share: float, theta: Theta, q: Natural | Moments) -> None:
         """A line of work that leaves θ and q, and so the ELBO, as they were."""
@@ -90,7 +116,7 @@ class History:
             self._best = theta, jax.tree.map(np.array, q)  # some engines write in it
         else:
             self._in_vain += 1
-            self.enough |= self._in_vain >= PATIENCE
+            self._told_enough |= self._in_vain >= PATIENCE
 
     def best(self, theta: Theta, q: Gaussian) -> tuple[Theta, Gaussian]:
         """What the judge liked best, or without one what is given; then it starts afresh."""

@@ -133,24 +133,24 @@ def improve(
     total: float,
     evaluations: int,
     moves: Moves,
-    on_evaluation: Callable[[float, Theta, Any], None],
+    on_evaluation: Callable[[float, Theta, Any], bool],
 ) -> Improved:
     """L-BFGS on an objective and the prior of θ, by so many evaluations; `total`: the rows' weight.
 
-    Inputs and points that do not move stay.
+    Inputs and points that do not move stay. It ends where `on_evaluation` says that the time is up.
     """
     leaves, structure = jax.tree.flatten(theta)
     first, reach = flat(leaves), _reach(theta, moves)
-    best = Improved(theta, None, -np.inf)
+    best, late = Improved(theta, None, -np.inf), False
 
     def objective(numbers: np.ndarray) -> tuple[float, np.ndarray]:
-        nonlocal best
+        nonlocal best, late
         here = jax.tree.unflatten(structure, shaped_like(leaves, numbers))
         found = evaluate(here)
         by_flat = flat(jax.tree.leaves(found.by_theta))
         if not (np.isfinite(found.objective) and np.all(np.isfinite(by_flat))):
             return np.inf, np.zeros_like(by_flat)
-        on_evaluation(found.objective, here, found.q)
+        late = on_evaluation(found.objective, here, found.q)
         expected, by_model = log_prior(here.model)
         value = found.objective + float(expected)
         by_flat[: len(by_flat) - here.Z.size] += flat(jax.tree.leaves(by_model))  # Z comes last
@@ -159,7 +159,8 @@ def improve(
         return -value / total, -by_flat / total
 
     low, high = first - reach, first + reach
-    descend(objective, first, memory, evaluations=evaluations, low=low, high=high)
+    limits = {"evaluations": evaluations, "low": low, "high": high}
+    descend(objective, first, memory, **limits, late=lambda: late)
     return best
 
 

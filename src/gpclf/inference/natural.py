@@ -99,12 +99,13 @@ def settle(
     limits: Limits,
     *,
     keep_features: bool = False,
-    on_step: Callable[[float, Natural], None] = lambda objective, q: None,
+    on_step: Callable[[float, Natural], bool] = lambda objective, q: False,
 ) -> Settled:
     """Full-batch steps along the line to the sites, each as long as the rule allows.
 
     Where what makes up q is held, a mixture of it and fresh sites goes along with every step, so
-    that it still does. With `keep_features` the last pass has the gradients by features, too.
+    that it still does. With `keep_features` the last pass has the gradients by features, too. They
+    end where `on_step` says that the time is up.
     """
     q, held, rate, here = start
     options = {"keep_features": keep_features}
@@ -134,9 +135,11 @@ def settle(
                 return Settled(q, held, here, 1.0, Stop.NO_STEP)
         before, used = here, rate
         q, held, here, rate = ahead, moved, there, verdict.rate
-        on_step(here.objective, q)
+        late = on_step(here.objective, q)
         if rule.converged(before, here, used, limits.tolerance):
             return Settled(q, held, here, rate, Stop.CONVERGED)
+        if late:
+            return Settled(q, held, here, rate, Stop.TIME)
     return Settled(q, held, here, rate, Stop.STEPS)
 
 

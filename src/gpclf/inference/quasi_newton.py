@@ -99,5 +99,5 @@ def climb_by_lbfgs(
     if not np.isfinite(value):
         raise context.failure(theta, moments(q)[0])
     if context.log.enough:
-        return theta, best, Stop.ENOUGH
+        return theta, best, context.log.ending
     return theta, best, Stop.CONVERGED if found.success else Stop.EVALUATIONS

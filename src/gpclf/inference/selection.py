@@ -187,8 +187,10 @@ def select(
         before = best
         for way in WAYS:
             there = best.moved(way, len(scores.families))
-            full = len(scores.found) >= MOST_CHOICES and there not in scores.found
-            if there is not None and not full and scores.better(there, best):
+            enough = len(scores.found) >= MOST_CHOICES or context.log.late
+            if there is None or (enough and there not in scores.found):
+                continue
+            if scores.better(there, best):
                 best = there
     chosen = scores.surely_best()
     tried = {choice: scores.tried(choice) for choice in scores.found}

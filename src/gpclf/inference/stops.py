@@ -14,6 +14,7 @@ class Stop(StrEnum):
     NO_STEP = "no step along the sites is an improvement"
     NOT_A_NUMBER = "the bound is not a number: kept as they were"
     ENOUGH = "enough, by a callback or on the validation rows"
+    TIME = "time limit"
     NO_POINT = "no row needs a point of its own"
 
 

@@ -52,7 +52,7 @@ class Epochs(NamedTuple):
 
 
 def run_epochs(mover: Mover, context: FitContext) -> Epochs:
-    """Every row once an epoch, in batches."""
+    """Every row once an epoch, in batches, until the time is up."""
     plan, log, total = context.plan, context.log, context.rows.total_weight
     n_batches = -(-context.rows.n_rows // plan.batch_rows)
     between = max(1, ROWS_PER_NOTE // plan.batch_rows)
@@ -63,15 +63,18 @@ def run_epochs(mover: Mover, context: FitContext) -> Epochs:
             share = number / (n_batches * plan.max_epochs)
             estimates.append(mover.step(batch, Step(number, share)))
             of_epoch = number + 1 - epoch * n_batches
-            if of_epoch % between == 0 or of_epoch == n_batches:
+            late = log.late
+            if late or of_epoch % between == 0 or of_epoch == n_batches:
                 done, recent = (number + 1) / (n_batches * plan.max_epochs), estimates[-between:]
                 log.note("epochs", float(np.mean(recent)) / total, done, *mover.point())
+            if late:
+                break
         if not np.isfinite(np.mean(estimates)):
             raise context.failure(*mover.point())
         log.score(*mover.point())
         if log.enough:
             break
-    stop = Stop.ENOUGH if log.enough else Stop.EPOCHS
+    stop = log.ending if log.enough else Stop.EPOCHS
     theta, q = log.best(*mover.point())  # type: ignore[type-var]
     return Epochs(theta, q, float(np.mean(estimates)), stop)
 

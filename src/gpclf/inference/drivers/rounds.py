@@ -83,6 +83,9 @@ def run_rounds(theta: Theta, q: Natural, context: FitContext, make_rule: MakeRul
         stage.kept = with_kept_features(prepared, stage.rows)
         share = done / plan.evaluations
         settled = _steps(stage, prepared, theta, q, context, now.steps, share)
+        if log.late:
+            stage.held, q, stop = settled.held, settled.q, log.ending
+            break
         count = itertools.count(done + 1)
         better = _hyper(stage, settled, prepared, theta, context, memory, now.evaluations, count)
         if better.found is None:  # the held sites add up to no Gaussian in this precision
@@ -102,7 +105,7 @@ def run_rounds(theta: Theta, q: Natural, context: FitContext, make_rule: MakeRul
         if last:
             log.score(theta, q)
         if log.enough:
-            stop = Stop.ENOUGH
+            stop = log.ending
             break
     all_rows = stage is not None and stage.rows.n_rows == rows.n_rows
     held = stage.held if stage is not None and all_rows else None
@@ -227,7 +230,10 @@ def sweep_over(
     context: FitContext,
     sweep: Sweep,
 ) -> Settled:
-    """Full-batch steps on all rows of a source, from a q that knows so many rows."""
+    """Full-batch steps on all rows of a source, from a q that knows so many rows.
+
+    If the time is up there is one step, or a few from a q that knows none.
+    """
     total, q, held = rows.total_weight, start.q, start.held
     kept = with_kept_features(prepared, rows)
     if held is None and sweep.behind:
@@ -237,17 +243,21 @@ def sweep_over(
     elif held is None:
         q, first = initial_posterior(prepared, q, kept)
         held = first if rule.needs_sites else None
-    low, high = sweep.shares
-    count = itertools.count(1)
+    fewest, count = 1 if sweep.behind else LOOK_STEPS, itertools.count(1)
+
+    def note(value: float, q: Natural) -> bool:
+        step, (low, high) = next(count), sweep.shares
+        share = low + (high - low) * step / sweep.steps
+        late = context.log.note(sweep.stage, value / total, share, theta, q)
+        return late and step >= fewest
+
     return settle(
         rule,
         prepared,
         Start(q, held, sweep.rate),
         kept,
         Limits(sweep.steps, context.tolerance * total, context.slack(total)),
-        on_step=lambda value, q: context.log.note(
-            sweep.stage, value / total, low + (high - low) * next(count) / sweep.steps, theta, q
-        ),
+        on_step=note,
     )
 
 
@@ -263,7 +273,10 @@ def posterior_of_all_rows(
     if rows.n_rows > MANY_ROWS:  # then few are enough
         part = rows.sample(MANY_ROWS // 4, context.rng)
         some = Sweep("some rows", SOME_STEPS, behind, shares=(0.0, 0.3))
-        q = sweep_over(rule, prepared, theta, Start(q), part, context, some).q
+        found = sweep_over(rule, prepared, theta, Start(q), part, context, some)
+        if context.log.late:  # the objective is an estimate, then
+            return found._replace(held=None, reason=Stop.TIME)
+        q = found.q
         behind, rate = max(behind, part.n_rows), 0.5  # a full step mostly fails, for a pass
     if held is not None:
         q = held_posterior(prepared, held, rows)

@@ -102,6 +102,8 @@ class Decoupled(Natural):
         count = MORE_POINTS * size if self.n_mean == "auto" else int(self.n_mean)
         if count == 0 or not np.isfinite(coupled.objective):
             return coupled
+        if context.log.late:
+            return coupled._replace(more=f"; mean: {Stop.TIME}")
         assert isinstance(coupled.q, NaturalForm)
         prepared, _ = prepare(*coupled.theta, context.jitter)
         part = context.rows.sample(CANDIDATES, context.rng)

@@ -96,7 +96,7 @@ class MeanField(Engine):
             theta = better.theta
             log.score(theta, better.found.q)
             if log.enough or better.value - before < 0.5 * evaluations * context.tolerance * total:
-                stop = Stop.ENOUGH if log.enough else Stop.CONVERGED
+                stop = log.ending if log.enough else Stop.CONVERGED
                 break
             before = better.value
         theta, _ = log.best(theta, q)

@@ -91,9 +91,10 @@ def left_out(
 ) -> LeaveOneOut | None:
     """The score of rows left out one by one, of some where they are many.
 
-    None where a row is seen in several nodes. Sites that are held are those of all rows.
+    None where a row is seen in several nodes, or the time was up: q is no sum of its sites then.
+    Sites that are held are those of all rows.
     """
-    if prepared.nodes(1) > 1 or not prepared.sites_say_all:
+    if found.reason is Stop.TIME or prepared.nodes(1) > 1 or not prepared.sites_say_all:
         return None
     if rule.needs_sites and found.held is not None:
         return leave_one_out(prepared, found.q, context.rows, found.held.sites)

@@ -111,16 +111,17 @@ def descend(
     evaluations: int,
     low: np.ndarray,
     high: np.ndarray,
+    late: Callable[[], bool] = lambda: False,
 ) -> DescentResult:
     """From x to a lower point between `low` and `high`, by at most so many values and slopes.
 
     The objective may be infinite or not a number: a step there is shortened. A direction along
     which nothing lower is found after a few tries is the fault of the memory, which then forgets.
-    Ends early where not even the slope itself leads down.
+    Ends early where not even the slope itself leads down, or where it is `late`.
     """
     here = Point(x, *objective(x))
     used = 1
-    while used < evaluations and np.isfinite(here.value):
+    while used < evaluations and np.isfinite(here.value) and not late():
         way = memory.direction(here.slope)
         if abs(here.slope @ way) <= ROUNDING * max(1.0, abs(here.value)):
             break

@@ -113,11 +113,31 @@ $(VENV)/.rivals: $(VENV)/.dev
 	$(BIN)/pip install --quiet --disable-pip-version-check catboost lightgbm xgboost
 	@touch $@
 
-bench-compare: $(VENV)/.rivals ## NLL and calibration beside CatBoost, LightGBM, XGBoost, forest, SVM and others: hours
-	$(BIN)/python benchmarks/compare.py --resume --picture benchmarks/results/ranks.png
+# TORCH=torch==2.13.0 or the like names a build without CUDA, which is a tenth of the size
+TORCH ?= torch
+$(VENV)-pytabkit/.done:
+	$(PYTHON) -m venv $(VENV)-pytabkit
+	$(VENV)-pytabkit/bin/pip install --quiet --disable-pip-version-check $(TORCH)
+	$(VENV)-pytabkit/bin/pip install --quiet --disable-pip-version-check 'pytabkit[models]'
+	@touch $@
 
-bench-few-rows: $(VENV)/.rivals ## the same on 50 to 1,000 rows of each set
-	$(BIN)/python benchmarks/compare.py --resume --rows 50 100 200 500 1000 --results benchmarks/results/few.jsonl
+bench-compare-setup: $(VENV)/.rivals $(VENV)-gpflow/.done $(VENV)-pytabkit/.done ## all rivals of the comparison
+
+COMPARE = $(BIN)/python benchmarks/compare.py --resume \
+	--gpflow-python $(VENV)-gpflow/bin/python --pytabkit-python $(VENV)-pytabkit/bin/python
+
+bench-compare: $(VENV)/.rivals ## NLL and calibration on 42 sets beside CatBoost, LightGBM, XGBoost, forest, SVM and others: a day
+	$(COMPARE) --time-limit 3600 --picture benchmarks/results/ranks.png
+
+bench-few-rows: $(VENV)/.rivals ## the same on 50 to 5,000 rows of each set
+	$(COMPARE) --time-limit 3600 --rows 50 100 200 500 1000 5000 --picture benchmarks/results/few-ranks.png
+
+bench-compare-others: bench-compare-setup ## the same with GPflow, RealMLP, xRFM and scikit-learn's GP, on sets below 10,000 rows
+	$(COMPARE) --time-limit 3600 --methods sklearn-gp gpflow realmlp realmlp-nll xrfm --most-rows 10000
+
+bench-seconds: $(VENV)/.rivals ## seconds of gpclf and CatBoost, for an idle machine; seed 0
+	$(BIN)/python benchmarks/compare.py --methods gpclf catboost --seeds 0 --time-limit 3600 \
+	  --results benchmarks/results/seconds.jsonl
 
 bench-engines: $(VENV)/.dev ## NLL, error and seconds of every inference on 25 sets: hours
 	$(BIN)/python benchmarks/engines.py --resume
@@ -161,9 +181,9 @@ format: $(VENV)/.dev ## rewrite the code in the house format
 	$(BIN)/ruff format .
 
 clean: ## remove the environments and build products
-	rm -rf $(VENV) $(VENV)-lowest $(VENV)-gpflow $(VENV)-gpytorch $(VENV)-docs build dist .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-lowest $(VENV)-gpflow $(VENV)-gpytorch $(VENV)-pytabkit $(VENV)-docs build dist .pytest_cache .ruff_cache
 
 .PHONY: help demo check test test-slow test-lowest docs format clean bench-setup bench-accuracy bench-likelihoods \
-	bench-categorical bench-missing bench-classes bench-race bench-race-all bench-large bench-compare bench-few-rows bench-engines bench-papers bench-step \
+	bench-categorical bench-missing bench-classes bench-race bench-race-all bench-large bench-compare bench-compare-setup bench-compare-others bench-few-rows bench-seconds bench-engines bench-papers bench-step \
 	bench-prediction bench-cold bench-scaling bench-quick bench-noise bench-fermi bench-noise-uci \
 	bench-noise-mnist bench-active

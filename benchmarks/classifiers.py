@@ -1,8 +1,10 @@
 """Other classifiers as the race and the comparison use them, with their defaults, by name.
 
-All get standardised inputs and classes 0..C-1, of which some may have no training row.
+All get standardised inputs and classes 0..C-1, of which some may have no training row. Those of
+boosted trees also take a pandas frame with columns of categories, as their libraries do.
 """
 
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,6 +19,7 @@ from sklearn.svm import SVC
 from svgp import FIRST_VARIANCE, inducing
 
 GP_ROWS = 2000  # its cost grows with the cube of the rows
+FOREST_ROWS = 100_000
 
 
 def learn(
@@ -51,6 +54,12 @@ class HeldOutTenth:
         yield np.setdiff1d(order, held_out), held_out
 
 
+def categories(X: Any) -> list[str]:
+    """The columns of categories, if X is a pandas frame."""
+    kinds = getattr(X, "dtypes", None)
+    return [] if kinds is None else [name for name in X.columns if kinds[name] == "category"]
+
+
 def gp(X: np.ndarray, seed: int) -> GaussianProcessClassifier:
     """Laplace's approximation, each class against the rest; a lengthscale per input."""
     length = inducing.median_distance(X, np.random.default_rng(seed))
@@ -71,18 +80,45 @@ def calibrated_boosting(X: np.ndarray, seed: int) -> CalibratedClassifierCV:
 
 
 def forest(X: np.ndarray, seed: int) -> RandomForestClassifier:
-    return RandomForestClassifier(n_estimators=500, random_state=seed, n_jobs=-1)
+    # 500 trees of half a million rows take more memory than most machines have
+    n_estimators = 500 if len(X) <= FOREST_ROWS else 100
+    return RandomForestClassifier(n_estimators=n_estimators, random_state=seed, n_jobs=-1)
 
 
-def support_vectors(X: np.ndarray, seed: int) -> CalibratedClassifierCV:
-    """scikit-learn's defaults, and a temperature learned on five folds."""
-    return CalibratedClassifierCV(SVC(random_state=seed), method="temperature", ensemble=False)
+class CalibratedSVC:
+    """scikit-learn's SVC, its temperature learned on five folds.
+
+    Where a class has fewer rows than that, on a held-out tenth.
+    """
+
+    def __init__(self, seed: int):
+        self.seed = seed
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> "CalibratedSVC":
+        svc = SVC(random_state=self.seed)
+        if np.bincount(y).min() >= 5:
+            whole = CalibratedClassifierCV(svc, method="temperature", ensemble=False)
+        else:
+            whole = CalibratedClassifierCV(svc, method="temperature", cv=HeldOutTenth(self.seed))
+        self.predict_proba = whole.fit(X, y).predict_proba
+        return self
+
+
+def support_vectors(X: np.ndarray, seed: int) -> CalibratedSVC:
+    return CalibratedSVC(seed)
 
 
 def catboost(X: np.ndarray, seed: int) -> Any:
     from catboost import CatBoostClassifier
 
-    return CatBoostClassifier(random_seed=seed, verbose=False, allow_writing_files=False)
+    return CatBoostClassifier(
+        random_seed=seed,
+        verbose=False,
+        allow_writing_files=False,
+        cat_features=categories(X),
+        # the other libraries follow this variable by themselves
+        thread_count=int(os.environ.get("OMP_NUM_THREADS", "-1")),
+    )
 
 
 def lightgbm(X: np.ndarray, seed: int) -> Any:
@@ -94,7 +130,7 @@ def lightgbm(X: np.ndarray, seed: int) -> Any:
 def xgboost(X: np.ndarray, seed: int) -> Any:
     from xgboost import XGBClassifier
 
-    return XGBClassifier(random_state=seed)
+    return XGBClassifier(random_state=seed, enable_categorical=bool(categories(X)))
 
 
 METHODS: dict[str, Callable[[np.ndarray, int], Any]] = {

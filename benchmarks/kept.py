@@ -31,6 +31,10 @@ class Kept:
                 file.write(json.dumps(record) + "\n")
         return self.records[_key(about)]
 
+    def forget(self, wanted: Callable[[dict[str, Any]], bool]) -> None:
+        """Leave some out, to be run again; the file keeps them, and the last of a kind counts."""
+        self.records = {key: each for key, each in self.records.items() if not wanted(each)}
+
     def find(self, about: dict[str, Any]) -> dict[str, Any] | None:
         """What the file has about this, if anything."""
         return self.records.get(_key(about))

@@ -85,6 +85,10 @@ class Prepared(eqx.Module):
             return mu, jnp.maximum(nu, jnp.finfo(nu.dtype).eps * features.diagonal)
 
         shared = self.model.shared
+        if len(q.excess) < len(q.mean):  # one covariance, and features, for all functions
+            _, nu = one(features, jax.tree.map(lambda leaf: leaf[0], q))
+            mu = features.A @ q.mean.T
+            return mu, jnp.broadcast_to(nu[:, None], mu.shape)
         mu, nu = for_each(
             lambda own: one(features if shared else own[0], own[1]),
             (None if shared else features, q),

@@ -35,8 +35,8 @@ class Roots(eqx.Module):
     """
 
     weights: Float[np.ndarray, "C K"]
-    root: Float[np.ndarray, "C M M"]
-    of_one: tuple[Float[np.ndarray, "C"], Float[np.ndarray, "C M"]] | None  # 1ᵀα and Rᵀ1
+    root: Float[np.ndarray, "G M M"]  # G: C, or 1 for all
+    of_one: tuple[Float[np.ndarray, "C"], Float[np.ndarray, "G M"]] | None  # 1ᵀα and Rᵀ1
 
 
 class Posterior(eqx.Module):
@@ -99,13 +99,14 @@ def from_parts(description: dict[str, Any], arrays: dict[str, np.ndarray]) -> Po
 
 
 def thawed(posterior: Posterior) -> tuple[Theta, Natural]:
-    """What a fit can go on from: the reverse of `freeze`."""
+    """What a fit can go on from: the reverse of `freeze`; each function with a covariance."""
     size = posterior.q.excess.shape[-1]
-    precision = np.stack([np.eye(posterior.q.mean.shape[1])] * posterior.n_latent)
+    precision = np.stack([np.eye(posterior.q.mean.shape[1])] * len(posterior.q.excess))
     for own, excess in zip(precision, posterior.q.excess, strict=True):
         inverse = np.linalg.inv(np.eye(size) + excess)
         own[:size, :size] = 0.5 * (inverse + inverse.T)
-    linear = np.einsum("cij,cj->ci", precision, posterior.q.mean)
+    linear = (precision @ np.asarray(posterior.q.mean)[..., None])[..., 0]
+    precision = np.repeat(precision, posterior.n_latent // len(precision), axis=0)
     return Theta(posterior.prepared.model, posterior.prepared.Z), Natural(linear, precision)
 
 
@@ -159,7 +160,8 @@ def joint(
         own = (K if model.shared_kernel else K[c]).copy()
         np.fill_diagonal(own, diagonal)  # a distance of 0 is known without rounding
         changed = A[:, :size]
-        covariance = own + changed @ posterior.q.excess[c] @ changed.T
+        excess = posterior.q.excess[c % len(posterior.q.excess)]  # its own, or that of all
+        covariance = own + changed @ excess @ changed.T
         means.append(A @ posterior.q.mean[c])
         covariances.append(0.5 * (covariance + covariance.T))
     return np.stack(means, axis=1), np.stack(covariances)

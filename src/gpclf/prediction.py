@@ -54,6 +54,7 @@ def _marginals(posterior: Posterior, X: Rows) -> tuple[Marginals, Marginals]:
     diagonal = kernel.diagonal(X)[:, None]
     shift = jnp.broadcast_to(shift, root.shape[:2])
     nu = diagonal - _squared_norms(K[:, : root.shape[1]], root, shift)
+    nu = jnp.broadcast_to(nu, mu.shape)  # functions may have a root in common
     return mu, jnp.maximum(nu, jnp.finfo(X.dtype).eps * diagonal)
 
 
@@ -79,8 +80,8 @@ def _constant_program(posterior: Posterior) -> Float[Array, ""]:
 
 
 def _squared_norms(
-    K: Float[Array, "B M"], root: Float[Array, "C M M"], shift: Float[Array, "C M"]
-) -> Float[Array, "B C"]:
+    K: Float[Array, "B M"], root: Float[Array, "G M M"], shift: Float[Array, "G M"]
+) -> Float[Array, "B G"]:
     """‖R_cᵀk + s_c‖² of every row k: products of blocks, those above the diagonal left out."""
     n_latent, size, _ = root.shape
     width = max(-(-size // BLOCKS), -(-NARROWEST // n_latent))

@@ -39,6 +39,7 @@ from gpclf.posterior import Posterior, coupled, freeze, thawed
 from gpclf.precision import cast, double_precision, row_dtype
 
 DEFAULT_KERNEL = "matern52"
+FEWER_EVALUATIONS = 36  # of many functions, whose kernel rows left out and more points mend
 CANDIDATES = 2000  # rows of a piece that may become inducing points
 BATCHES_BY_ROW = 800  # at least, where rows have parameters: each step moves those of a batch
 FEWEST_AND_MOST = 50, BATCH_ROWS  # rows of it
@@ -71,11 +72,18 @@ class Task(NamedTuple):
     n_latent: int
     n_classes: int
 
+    @property
+    def adds_points(self) -> bool:
+        """Whether there will be more inducing points than are learned."""
+        return self.settings.points > 0
+
     def plan(self, n_inducing: int, max_epochs: int | str) -> Plan:
         """What it will do, with so many inducing points."""
         nodes, n_rows = self.inputs.places, len(self.training.y)
         sizes = Sizes(n_rows, self.n_latent, n_inducing, self.scaling.width, nodes)
         plan = self.engine.plan(sizes, max_epochs)
+        if self.adds_points and max_epochs == "auto":
+            plan = plan._replace(evaluations=FEWER_EVALUATIONS)
         if max_epochs == "auto" and self.inputs.by_row and plan.optimizer == "adam":
             enough = -(-BATCHES_BY_ROW * plan.batch_rows // n_rows)
             plan = plan._replace(max_epochs=max(plan.max_epochs, enough))
@@ -180,6 +188,9 @@ def _task(
         rows, engine = rows.drawing(inputs.places), engine.on_batches(few)
     elif redraw:
         engine = engine.on_batches()
+    n_latent = likelihood.n_latent(n_classes)
+    adds = is_auto(clf.n_inducing) and clf.share == "both" and type(inputs) is Exact
+    adds = adds and engine.adds_points(n_latent)
     move_points = clf.n_inducing is not None and bool(engine.get_params()["learn_inducing"])
     return Task(
         training,
@@ -188,8 +199,14 @@ def _task(
         likelihood,
         inputs,
         engine,
-        Settings(float(clf.tol), dtype, move_points, FAMILIES if clf.kernel is None else ()),
-        likelihood.n_latent(n_classes),
+        Settings(
+            float(clf.tol),
+            dtype,
+            move_points,
+            FAMILIES if clf.kernel is None else (),
+            inducing.most_points(len(training.y)) if adds else 0,
+        ),
+        n_latent,
         n_classes,
     )
 
@@ -212,6 +229,8 @@ def _start(
     X, forward, width = task.training.X, task.scaling.forward, task.scaling.width
     given = points_given(clf, clf.n_inducing, columns, task.scaling)
     count = how_many(clf.n_inducing, given, len(X), width, task.n_classes)
+    if task.adds_points:
+        count = min(count, inducing.FEW)
     with one_thread():
         if given is not None or (count is not None and count < len(X)):  # else Z is not counted
             plan = task.plan(int(count), clf.max_epochs)

@@ -5,6 +5,8 @@ from collections.abc import Callable
 import numpy as np
 
 MOST = 400
+FEW = 200  # that are learned, where more come once the kernel is known
+MOST_COMMON = 1000
 CLUSTERED_ROWS = 20_000  # k-means sees at most this many
 ROUNDS = 5  # of k-means
 AT_ONCE = 512  # rows, whose distances stay in the cache
@@ -26,6 +28,11 @@ def auto_count(n_rows: int, n_features: int, n_classes: int) -> int:
     if n_classes > 10:
         count *= (10 / n_classes) ** 0.5
     return int(min(n_rows, max(count, min(n_rows, 20))))
+
+
+def most_points(n_rows: int) -> int:
+    """min(N/2, 1,000), for functions with a covariance in common: points are cheap there."""
+    return min(n_rows // 2, MOST_COMMON)
 
 
 def choose(

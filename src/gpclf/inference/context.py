@@ -30,6 +30,7 @@ class FitContext(NamedTuple):
     dtype: np.dtype
     moves: Moves = Moves()
     families: tuple[type[Stationary], ...] = ()  # that the kernel may be of, ever rougher
+    points: int = 0  # that q may have, of many functions with one covariance
 
     def slack(self, total: float) -> float:
         """How much of an objective is rounding."""

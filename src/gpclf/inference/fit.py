@@ -26,6 +26,7 @@ class Settings(NamedTuple):
     dtype: np.dtype = np.dtype(np.float64)  # of work on rows
     move_points: bool = True  # Z is learned with the kernel; not for the full process, where Z is X
     families: tuple[type[Stationary], ...] = ()  # that the kernel may be of, ever rougher
+    points: int = 0  # that q may have, of many functions with one covariance
 
     @property
     def jitter(self) -> float:
@@ -75,7 +76,7 @@ def fit(
     rows = rows.in_chunks(plan.chunk_rows)
     moves = Moves(points=settings.move_points)
     common = (settings.tolerance, settings.jitter, settings.dtype)
-    context = FitContext(rows, plan, log, rng, *common, moves, settings.families)
+    context = FitContext(rows, plan, log, rng, *common, moves, settings.families, settings.points)
     theta = jax.device_put(Theta(*theta))  # compiles nothing, unlike jnp.asarray
     q = Natural.standard(start, theta.Z.shape[-2]) if isinstance(start, int) else start
     with one_thread():

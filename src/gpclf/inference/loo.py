@@ -42,6 +42,9 @@ def _without_own_site(
     features = features_of(prepared, chunk)
     mu, nu = prepared.marginals(features, q)
     own = prepared.sites(chunk.y, mu, nu) if sites is None else sites
+    if len(q.excess) < len(q.mean):  # a row's part in the Λ of all functions is the mean of theirs
+        tau = jnp.broadcast_to(jnp.mean(own.precision, axis=1, keepdims=True), mu.shape)
+        own = Sites(tau, own.linear + (tau - own.precision) * mu)
     known = features.diagonal - jnp.sum(features.A**2, axis=-1)  # of the variance, what q leaves
     s = jnp.maximum(nu - (known[:, None] if known.ndim == 1 else known.T), 0.0)
     left = 1 - own.precision * s

@@ -51,7 +51,7 @@ def tempered(q: Natural, share: float) -> Natural:
     Their weights make q as sure as all rows would; on these it is too sure of the wrong thing, and
     steps from there are long to forget it.
     """
-    return Natural.standard(*q.linear.shape).towards(q, share)
+    return q.prior().towards(q, share)
 
 
 def less_prior(q: Natural) -> Natural:
@@ -151,7 +151,7 @@ def initial_posterior(prepared: Prepared, q: Natural, rows: Rows) -> tuple[Natur
     an easier likelihood makes of the rows, and competes with that, too.
     """
     rule, n_latent = Variational(), len(q.linear)
-    prior = Natural.standard(*q.linear.shape)
+    prior = q.prior()
     nothing = Held(no_sites(prepared, rows, n_latent), less_prior(prior))
     easy: Held | None = None
     if np.array_equal(q.linear, prior.linear):

@@ -80,7 +80,7 @@ class Statistics(NamedTuple):
 
     bound: Float[Array | np.ndarray, ""]
     linear: Float[Array | np.ndarray, "C M"]
-    precision: Float[Array | np.ndarray, "C M M"]
+    precision: Float[Array | np.ndarray, "G M M"]
     not_finite: Int[Array | np.ndarray, ""]  # rows whose sites are not numbers
 
     def target(self) -> Natural:
@@ -199,8 +199,9 @@ class Pass(NamedTuple):
     def statistics(self, q: Moments) -> Statistics:
         """The same sums as `step_pass`, read off the gradient by q: −2 ∂/∂S, ∂/∂m − 2 ∂/∂S m."""
         by_S = np.asarray(self.by_q.excess)
-        precision = -(by_S + np.swapaxes(by_S, -1, -2))
-        linear = np.asarray(self.by_q.mean) + np.einsum("cij,cj->ci", precision, q.mean)
+        each = len(q.mean) // len(by_S)  # functions that have an S in common: their mean
+        precision = -(by_S + np.swapaxes(by_S, -1, -2)) / each
+        linear = np.asarray(self.by_q.mean) + (precision @ np.asarray(q.mean)[..., None])[..., 0]
         return Statistics(self.bound, linear, precision, self.not_finite)
 
     def sums(self) -> "Pass":

@@ -58,12 +58,13 @@ def slope(q: Natural, m: Moments, target: Natural) -> float:
     ∂/∂m = g = δh − δΛ m and ∂/∂S = −½δΛ for the sites of q itself, and on the line dm = S g and
     dS = −S δΛ S: together gᵀSg + ½ tr(δΛ S δΛ S), never negative.
     """
-    total = 0.0
-    for c in range(len(q.linear)):
+    total, each = 0.0, len(q.linear) // len(q.precision)  # functions that have a Λ in common
+    for c, excess in enumerate(m.excess):
+        own = slice(c * each, (c + 1) * each)
         change = target.precision[c] - q.precision[c]
-        g = target.linear[c] - q.linear[c] - change @ m.mean[c]
-        product = change @ m.excess[c] + change  # δΛ S
-        total += g @ (m.excess[c] @ g + g) + 0.5 * np.sum(product * product.T)
+        g = target.linear[own] - q.linear[own] - m.mean[own] @ change
+        product = change @ excess + change  # δΛ S
+        total += np.sum(g * (g @ excess + g)) + 0.5 * each * np.sum(product * product.T)
     return float(total)
 
 

@@ -93,7 +93,7 @@ class _Scores:
         self.rule, self.theta, self.q, self.context = rule, theta, q, context
         self.first = theta._replace(Z=Z)
         own = 1 if theta.model.shared else len(q.linear)
-        most = min(MOST_ROWS, KEPT_FLOATS // (own * theta.Z.shape[-2]))
+        most = min(MOST_ROWS, KEPT_FLOATS // (own * Z.shape[-2]))
         self.folds = Folds.of(_for_themselves(context.rows, most, context.rng), context.rng)
         total = self.folds.rows.total_weight
         self.limits = Limits(STEPS, TOLERANCE * context.tolerance * total, context.slack(total))
@@ -113,7 +113,7 @@ class _Scores:
             same = replace(prepared, model=self.theta.model)  # whose programs are there already
             starts, limits = self.ends.get(near), self.limits
             if starts is None:  # not from the q of all rows: it knows those left out
-                starts = [Natural.standard(*self.q.linear.shape)] * folds.fitted
+                starts = [self.q.prior(theta.Z.shape[-2])] * folds.fitted
                 limits = limits._replace(steps=FIRST_STEPS)
             best = self.found.get(near)
             scores = fold_scores(self.rule, same, folds, starts, limits, best)

@@ -64,6 +64,10 @@ class Engine(BaseEstimator, ABC):
         made: Any = clone(self)
         return made.set_params(optimizer="adam", batch_size=size)
 
+    def adds_points(self, n_latent: int) -> bool:
+        """Whether further inducing points will come, once those of the start have been learned."""
+        return False
+
     @abstractmethod
     def plan(self, sizes: Sizes, max_epochs: int | str) -> Plan:
         """What a fit of this size will do."""

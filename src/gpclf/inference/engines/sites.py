@@ -2,7 +2,12 @@
 
 from abc import abstractmethod
 from dataclasses import replace
+from typing import Any
 
+import jax
+import numpy as np
+
+from gpclf import inducing
 from gpclf.data import Rows
 from gpclf.gaussian import Natural
 from gpclf.inference.ahead import compile_ahead
@@ -16,9 +21,11 @@ from gpclf.inference.plan import Plan
 from gpclf.inference.rules import Rule, Variational
 from gpclf.inference.selection import select
 from gpclf.inference.stops import Stop
-from gpclf.model import Model, Prepared, Theta, prepare
+from gpclf.model import Model, Points, Prepared, Theta, prepare
 
 EASY_SHARE = 0.4  # of the work, under an easier likelihood
+MOST_IN_FOLDS = 400
+COMMON = 8  # functions, from which on they may have one covariance
 LEFT_OUT = 2**15  # rows whose score without them is found
 LEARNING, SELECTED = 0.6, 0.9  # of the work, before and after rows left out choose a kernel
 
@@ -55,10 +62,13 @@ class SiteEngine(Engine):
             return Outcome(end.theta, end.q, end.objective, hyper, end.stop, self.remark(0, steps))
         rule, chosen = self.rule(context.rows), None
         if selects and learned is not None and not log.enough:
+            before = theta
+            theta, q, first = more_points(theta, q, first, context)
             with log.scope(LEARNING, SELECTED):
                 chosen = select(rule, theta, q, context, first)
-            if chosen is not None and chosen.theta is not theta:  # q was of another kernel
-                theta, q = chosen.theta, Natural.standard(*q.linear.shape)
+            theta = theta if chosen is None else chosen.theta
+            if theta is not before:  # q was of another kernel, or other points
+                q = q.prior()
                 learned = learned._replace(theta=theta, q=q, held=None, n_rows=0)
         with log.scope(SELECTED if selects else share_of_rounds(context, learned), 1.0):
             found = posterior_of_all_rows(rule, theta, learned, q, context, known)
@@ -99,6 +109,32 @@ def left_out(
     if rule.needs_sites and found.held is not None:
         return leave_one_out(prepared, found.q, context.rows, found.held.sites)
     return leave_one_out(prepared, found.q, context.rows.sample(LEFT_OUT, context.rng), None)
+
+
+def more_points(
+    theta: Theta, q: Natural, first: Points, context: FitContext
+) -> tuple[Theta, Natural, Any]:
+    """Further inducing points for many functions, which from here on have one covariance in common.
+
+    After those that were learned; and some after the first ones, for folds, of which many are
+    fitted. A step on q then costs nearly as little
+    as with one function, so that several times as many points are affordable; what the covariance
+    of each would tell is little where many classes are far away from any one row.
+    """
+    known = len(first) if theta.model.shared else context.points
+    if len(q.linear) < COMMON or context.points <= known:
+        return theta, q, first
+    some = context.rows.sample(inducing.CLUSTERED_ROWS, context.rng)
+    X = np.concatenate(some.keep(lambda chunk: np.asarray(chunk.X)[np.asarray(chunk.weight) > 0]))
+    added = inducing.choose(X.astype(np.float64), context.points - known, context.rng)
+    Z = np.concatenate([np.asarray(theta.Z), added])
+    few = context.rng.permutation(len(added))[: max(0, MOST_IN_FOLDS - known)]
+    first = np.concatenate([np.asarray(first), added[few]])
+    return (
+        theta._replace(Z=jax.device_put(Z)),
+        Natural.standard(len(q.linear), len(Z), common=True),
+        first,
+    )
 
 
 def variational(rows: Rows) -> Rule:

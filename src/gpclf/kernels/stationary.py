@@ -1,4 +1,4 @@
-"""Kernels of the scaled distance r between two points: RBF and the Matérn family."""
+"""Kernels of the scaled distance r between two points: RBF, the Matérn family, Laplace."""
 
 from abc import abstractmethod
 from dataclasses import fields

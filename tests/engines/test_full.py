@@ -50,7 +50,7 @@ def test_it_equals_a_dense_process_written_without_the_library(moons, kind):
     weight = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
     clf = GPClassifier(
         "logit-pg", RBF(LENGTHSCALE, VARIANCE), n_inducing=None, inference=kind(optimizer=None),
-        tol=1e-15, max_epochs=2000, random_state=0,
+        tol=1e-15, max_epochs=2000, random_state=0, scaling="standard",
     ).fit(X, y, weight)  # fmt: skip
     rows = clf._scaling.forward(X)
     places = rows[:20] + 0.3

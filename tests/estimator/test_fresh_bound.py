@@ -36,7 +36,7 @@ def bounds(clf, X, y, std, draws=DRAWS):
     """ℓ of every row at random places about it: (N, S)."""
     rng = np.random.default_rng(7)
     rows = clf._scaling.forward(X)
-    errors = clf._scaling.errors(np.full((1, X.shape[1]), std))
+    errors = clf._scaling.errors(np.full((1, X.shape[1]), std), X)
     places = rows[:, None] + errors * rng.normal(size=(len(X), draws, X.shape[1]))
     mu, nu = latent_marginals(clf.posterior_, places.reshape(-1, X.shape[1]))
     with jax.enable_x64(True):

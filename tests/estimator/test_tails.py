@@ -93,4 +93,32 @@ def test_units_do_not_matter_and_errors_are_those_of_what_is_not_bent():
     np.testing.assert_allclose(quick._scaling.backward(quick._scaling.forward(X)), X, rtol=1e-9)
     quick.fit(X, y, X_std=0.1)
     assert not np.any(np.isfinite(quick._scaling.unit))
-    np.testing.assert_allclose(quick._scaling.errors(np.full(2, 0.1)), 0.1 / X.std(axis=0))
+    np.testing.assert_allclose(quick._scaling.errors(np.full(2, 0.1), X), 0.1 / X.std(axis=0))
+
+
+@given(seed=st.integers(0, 2**31))
+def test_small_errors_of_what_is_bent_are_those_times_the_slope(seed):
+    X = _column(seed) * np.ones((1, 2))
+    X[4, 0] = np.nan
+    scaling = Scaling.of(X, np.ones(len(X)))
+    std = 1e-5 * scaling.unit
+    above, below = scaling.forward(X + std), scaling.forward(X - std)
+    found = scaling.errors(std, X)
+    there = ~np.isnan(X)
+    np.testing.assert_allclose(found[there], ((above - below) / 2)[there], rtol=1e-4)
+    middle = scaling.errors(std[None], scaling.middle[None])
+    np.testing.assert_array_equal(found[4, 0], middle[0, 0])
+    assert np.all(scaling.errors(1e9 * scaling.unit, X) <= REACH / scaling.spread)
+
+
+def test_a_fit_without_errors_can_be_told_of_some_when_it_predicts():
+    rng = np.random.default_rng(0)
+    X = 1000 * rng.normal(size=(80, 1))  # units that errors must not be mistaken for
+    quick = GPClassifier("logit", "rbf", 10, max_epochs=6, random_state=0, inference="natural")
+    quick.fit(X, X[:, 0] > 0)
+    rows = np.array([[-300.0], [100.0], [900.0]])
+    told = quick.predict_proba(rows, X_std=300.0)[:, 1]
+    moved = rows + 300 * rng.normal(size=(1, 4000))
+    drawn = quick.predict_proba(moved.reshape(-1, 1))[:, 1].reshape(3, -1).mean(axis=1)
+    np.testing.assert_allclose(told, drawn, atol=0.02)
+    assert np.max(np.abs(told - quick.predict_proba(rows)[:, 1])) > 0.05

@@ -270,7 +270,7 @@ class ArrayRows(Rows):
         if self.std is None:
             return None
         std = self.std if len(self.std) == 1 else self.std[rows]
-        return std if self.scaling is None else self.scaling.errors(std)
+        return std if self.scaling is None else self.scaling.errors(std, self.X[rows])
 
 
 class ChunkRows(Rows):

@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from gpclf.data.missing import MOST_ROWS, Missing, evenly
-from gpclf.data.tails import bent, middle_and_unit, straightened
+from gpclf.data.tails import bent, bent_errors, middle_and_unit, straightened
 
 Kind = Literal["robust", "standard"] | None  # of numbers; None: as they are
 
@@ -123,12 +123,16 @@ class Scaling(NamedTuple):
             Z[block] = self.missing.filled(self._with_gaps(X[block]))
         return Z
 
-    def errors(self, std: np.ndarray) -> np.ndarray:
-        """Standard deviations of errors, from the user's units; those of levels are 0.
+    def errors(self, std: np.ndarray, X: np.ndarray) -> np.ndarray:
+        """Standard deviations of the errors of X, from the user's units; those of levels are 0.
 
-        Of rows with errors nothing is bent.
+        One row where `std` is one and nothing is bent, as nothing is after a fit with errors.
         """
-        return np.repeat(std, widths(self.levels), axis=-1) / self.spread
+        std = np.repeat(std, widths(self.levels), axis=-1)
+        if np.isfinite(self.unit).any():
+            wide = _wide(np.asarray(X, np.float64), self.levels)
+            std = bent_errors(std, wide, self.middle, self.unit)
+        return std / self.spread
 
     def backward(self, X: np.ndarray) -> np.ndarray:
         """To the user's units; a column without spread comes back as its one value."""

@@ -51,6 +51,19 @@ def bent(X: np.ndarray, middle: np.ndarray, unit: np.ndarray) -> np.ndarray:
     return np.where(bends, z / np.sqrt(1 + (z / REACH) ** 2), X)
 
 
+def bent_errors(std: np.ndarray, X: np.ndarray, middle: np.ndarray, unit: np.ndarray) -> np.ndarray:
+    """Half of the way from what x less its error becomes to what x and its error become.
+
+    That is the error times the slope where it is small. A missing x counts as the median.
+    """
+    bends = np.isfinite(unit)
+    if not bends.any():
+        return std
+    x = np.where(np.isnan(X), middle, X)
+    way = bent(x + std, middle, unit) - bent(x - std, middle, unit)
+    return np.where(bends, way / 2, std)
+
+
 def straightened(B: np.ndarray, middle: np.ndarray, unit: np.ndarray) -> np.ndarray:
     """The reverse; what lies beyond the reach of any number becomes the farthest of all."""
     bends = np.isfinite(unit)

@@ -121,7 +121,7 @@ def judging(
 
     def judge(line: Progress) -> float:
         own = usual(line) if std is None else std
-        errors = as_the_kernel_sees(own, scaling, len(rows))
+        errors = as_the_kernel_sees(own, X, scaling)
         logs = log_probabilities(stopped_at(line), rows, errors)
         return -float(weight @ logs[np.arange(len(rows)), index])
 

@@ -105,8 +105,9 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, ClassifierMixin, Base
     scaling : "robust", "standard" or None, default="robust"
         What becomes of numbers. "standard": mean 0 and standard deviation 1. "robust": their tails
         are bent before, so that a few values far out do not set the scale: with z the distance from
-        the median in robust standard deviations, z / √(1 + z²/9). Of features with errors nothing
-        is bent. None: as they are, for lengthscales in units of your own; levels are scaled.
+        the median in robust standard deviations, z / √(1 + z²/9). Where a fit is told of errors,
+        nothing is bent. None: as they are, for lengthscales in units of your own; levels are
+        scaled.
 
     Attributes
     ----------

@@ -71,7 +71,7 @@ class FittedClassifier:
         numbers, names = table(self, X, self._columns), getattr(self, "feature_names_in_", None)
         std = errors_of(usual if X_std is None else X_std, numbers, self._columns, names)
         rows = self._scaling.forward(numbers, dtype)
-        return rows, as_the_kernel_sees(std, self._scaling, len(rows))
+        return rows, as_the_kernel_sees(std, numbers, self._scaling)
 
     def _rows_and_errors(self, X: Any, X_std: Any) -> tuple[np.ndarray, np.ndarray | None]:
         """The same of a fitted classifier."""
@@ -158,7 +158,7 @@ class FittedClassifier:
         std = errors_for(inputs, std, numbers, self.input_noise_std_)
         rows = self._scaling.forward(numbers)
         if std is not None:
-            std = np.broadcast_to(self._scaling.errors(std), rows.shape)
+            std = np.broadcast_to(self._scaling.errors(std, numbers), rows.shape)
         return row_bounds(self.posterior_, rows, index, std)
 
     def kl_divergence(self) -> float:

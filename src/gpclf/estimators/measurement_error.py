@@ -195,11 +195,13 @@ def errors_for(
     return None
 
 
-def as_the_kernel_sees(std: np.ndarray | None, scaling: Scaling, n_rows: int) -> np.ndarray | None:
-    """Errors in the user's units, one row for all or one each, scaled; None if all are 0."""
+def as_the_kernel_sees(
+    std: np.ndarray | None, X: np.ndarray, scaling: Scaling
+) -> np.ndarray | None:
+    """Errors of X in the user's units, one row for all or one each, scaled; None if all are 0."""
     if std is None or not np.any(std > 0):
         return None
-    return np.broadcast_to(scaling.errors(std), (n_rows, scaling.width))
+    return np.broadcast_to(scaling.errors(std, X), (len(X), scaling.width))
 
 
 def mask_of(features: Any, n_features: int, names: Any) -> np.ndarray:

@@ -8,11 +8,11 @@ import pytest
 from gpclf import GPClassifier
 from gpclf.gaussian import Moments
 from gpclf.inputs import FirstOrder, Whitening
-from gpclf.kernels import RBF, Linear, Matern12, Matern32, Matern52, Polynomial, White
+from gpclf.kernels import RBF, Laplace, Linear, Matern12, Matern32, Matern52, Polynomial, White
 from gpclf.precision import cast
 
 COLUMNS = [3, 1]
-SOME = [RBF, Matern12, Matern32, Matern52, Linear, lambda **own: Polynomial(2, **own)]
+SOME = [RBF, Matern12, Matern32, Matern52, Laplace, Linear, lambda **own: Polynomial(2, **own)]
 
 
 def _rows(seed, n):

@@ -10,7 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cases
-from gpclf.kernels import RBF, Linear, Matern12, Matern32, Matern52, Product, Sum, kernel_from
+from gpclf.kernels import (
+    RBF,
+    Laplace,
+    Linear,
+    Matern12,
+    Matern32,
+    Matern52,
+    Product,
+    Sum,
+    kernel_from,
+)
 from gpclf.precision import cast
 
 ALL = pytest.mark.parametrize("name", sorted(cases.KERNELS))
@@ -48,7 +58,7 @@ def test_the_fast_matrix_and_its_parts_equal_the_two_point_form(name, seed, scal
         np.testing.assert_allclose(constant + rest, matrix, rtol=1e-9, atol=1e-13 * largest)
 
 
-@pytest.mark.parametrize("kind", [RBF, Matern12, Matern32, Matern52])
+@pytest.mark.parametrize("kind", [RBF, Matern12, Matern32, Matern52, Laplace])
 def test_single_precision_resolves_what_is_left_of_a_nearly_constant_kernel(kind, x64):
     """Squared distances of about 1e-4: no entry is a twentieth below the variance."""
     X, Y = _rows(0, 20), _rows(1, 10)
@@ -56,7 +66,8 @@ def test_single_precision_resolves_what_is_left_of_a_nearly_constant_kernel(kind
     _, exact = cast(kernel, jnp.float64).parts(X, Y)
     _, single = cast(kernel, jnp.float32).parts(X.astype(jnp.float32), Y.astype(jnp.float32))
     assert np.max(np.abs(exact)) < 0.05
-    close = 1e-5 if kind in (RBF, Matern12) else 1e-3  # the others lose √r² to cancellation
+    # the others lose √r² to cancellation
+    close = 1e-5 if kind in (RBF, Matern12, Laplace) else 1e-3
     np.testing.assert_allclose(single, exact, rtol=close, atol=1e-3 * close)
 
 

@@ -122,6 +122,10 @@ def test_many_classes_get_more_points_than_were_learned_and_keep_them_in_a_file(
     np.testing.assert_array_equal(again.predict_proba(X), clf.predict_proba(X))
     np.testing.assert_allclose(clf.predict_proba(X).sum(axis=1), 1)
     assert clf.sample_latent(X[:3], 2, random_state=0).shape == (2, 3, COMMON)
+    before, count = clf.predict_proba(X), len(clf.inducing_points_)
+    clf.set_params(warm_start=True).fit(X, y)
+    assert len(clf.inducing_points_) == count
+    np.testing.assert_allclose(clf.predict_proba(X), before, atol=0.2)
     before = clf.predict_proba(X)
     clf.partial_fit(X[:40], y[:40])
     assert np.all(np.isfinite(clf.predict_proba(X)))

@@ -241,11 +241,14 @@ def _start(
     return Theta(model, Z if model.shared_points else np.stack([Z] * task.n_latent)), task.n_latent
 
 
-def _again(clf: Any, task: Task) -> tuple[Theta, Natural]:
-    """Where the last fit ended; parameters of rows start anew."""
+def _again(clf: Any, task: Task) -> tuple[Theta, Natural | int]:
+    """Where the last fit ended; parameters of rows start anew, and points that are to be added."""
     theta, q = thawed(coupled(clf.posterior_))
     inputs = theta.model.inputs.for_rows(len(task.training.y), task.scaling.width)
-    return theta._replace(model=replace(theta.model, inputs=inputs)), q
+    theta = theta._replace(model=replace(theta.model, inputs=inputs))
+    if task.adds_points:
+        return theta._replace(Z=theta.Z[: inducing.FEW]), task.n_latent
+    return theta, q
 
 
 def _watched(

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import fields
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -39,6 +40,7 @@ class Stationary(Scaled):
     """
 
     start: float = eqx.field(static=True)
+    half: ClassVar[float]  # the r at which the correlation is ½
 
     def __init__(
         self,
@@ -96,13 +98,17 @@ class Stationary(Scaled):
         return jnp.broadcast_to(self.variance, X.shape[:1]).astype(X.dtype)
 
     def of_family(self, family: "type[Stationary]") -> "Stationary":
-        """One of another family, with the lengthscales at which typical distances are equal."""
+        """One of another family, with the lengthscales at which typical correlations are equal.
+
+        Half of the variance is left at the same typical distance.
+        """
         made = object.__new__(family)
         for each in fields(self):
             object.__setattr__(made, each.name, getattr(self, each.name))
+        change = np.log(self.half / family.half)
         if isinstance(self, Laplace) != issubclass(family, Laplace):
-            change = np.log(_longer(self)) * (1 if issubclass(family, Laplace) else -1)
-            object.__setattr__(made, "log_lengthscale", self.log_lengthscale + change)
+            change += np.log(_longer(self)) * (1 if issubclass(family, Laplace) else -1)
+        object.__setattr__(made, "log_lengthscale", self.log_lengthscale + change)
         return made
 
     def __repr__(self) -> str:
@@ -114,6 +120,8 @@ class Stationary(Scaled):
 
 class RBF(Stationary):
     """exp(−r²/2): very smooth functions."""
+
+    half = 1.1774
 
     @staticmethod
     def profile(squared: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
@@ -129,6 +137,8 @@ class RBF(Stationary):
 class Matern12(Stationary):
     """exp(−r): rough, continuous functions."""
 
+    half = 0.6931
+
     @staticmethod
     def profile(squared: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
         """exp(−r)."""
@@ -142,6 +152,8 @@ class Matern12(Stationary):
 
 class Matern32(Stationary):
     """(1 + √3 r) exp(−√3 r): functions with one derivative."""
+
+    half = 0.9690
 
     @staticmethod
     def profile(squared: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
@@ -159,6 +171,8 @@ class Matern32(Stationary):
 
 class Matern52(Stationary):
     """(1 + √5 r + 5r²/3) exp(−√5 r): functions with two derivatives."""
+
+    half = 1.0461
 
     @staticmethod
     def profile(squared: Float[Array, "*shape"]) -> Float[Array, "*shape"]:

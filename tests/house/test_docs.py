@@ -11,7 +11,7 @@ import pytest
 
 from gpclf import GPClassifier
 from gpclf.active import Learner
-from gpclf.inference import plan
+from gpclf.inference import plan, selection
 from gpclf.likelihoods import NAMES
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -41,6 +41,7 @@ def _code(page):
 def test_the_code_of_a_page_runs(page, monkeypatch, few_places):
     """With fewer evaluations and nodes than a reader's: here it is enough that it runs."""
     monkeypatch.setattr(plan, "EVALUATIONS", 6)
+    monkeypatch.setattr(selection, "MOST_CHOICES", 3)
     scope: dict = {"__name__": page}
     blocks = _code(f"{page}.md")
     assert blocks

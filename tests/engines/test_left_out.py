@@ -281,7 +281,7 @@ def test_ways_lead_to_every_choice_and_families_get_rougher():
     assert falls == sorted(falls)
 
 
-def test_a_kernel_of_another_family_has_its_parameters_and_its_typical_distances(x64):
+def test_a_kernel_of_another_family_has_its_parameters_and_its_typical_correlations(x64):
     kernel = cast(Matern52([1.0, 2.0, 0.5, 3.0], 3.0), jnp.float64)
     X = jnp.asarray(np.random.default_rng(0).normal(size=(400, 4)))
     typical = np.median(np.sqrt(kernel._squared_distances(X, X)))
@@ -292,7 +292,10 @@ def test_a_kernel_of_another_family_has_its_parameters_and_its_typical_distances
         ratio = np.asarray(there.lengthscale / kernel.lengthscale)
         np.testing.assert_allclose(ratio, ratio[0])
         distances = np.sqrt(there._squared_distances(X, X))
-        np.testing.assert_allclose(np.median(distances), typical, rtol=0.2)
+        np.testing.assert_allclose(family.profile(jnp.asarray(family.half) ** 2), 0.5, atol=1e-3)
+        np.testing.assert_allclose(
+            np.median(distances) / family.half, typical / Matern52.half, rtol=0.2
+        )
         back = there.of_family(Matern52)
         np.testing.assert_allclose(back.lengthscale, kernel.lengthscale)
 

@@ -189,8 +189,7 @@ def _task(
     elif redraw:
         engine = engine.on_batches()
     n_latent = likelihood.n_latent(n_classes)
-    adds = is_auto(clf.n_inducing) and clf.share == "both" and type(inputs) is Exact
-    adds = adds and engine.adds_points(n_latent)
+    adds = engine.adds_points(n_latent) and _may_add(clf, inputs)
     move_points = clf.n_inducing is not None and bool(engine.get_params()["learn_inducing"])
     return Task(
         training,
@@ -209,6 +208,11 @@ def _task(
         n_latent,
         n_classes,
     )
+
+
+def _may_add(clf: Any, inputs: Inputs) -> bool:
+    """Whether more inducing points may come than a fit begins with."""
+    return is_auto(clf.n_inducing) and clf.share == "both" and type(inputs) is Exact
 
 
 def _model(clf: Any, task: Task, distance: float) -> Model:

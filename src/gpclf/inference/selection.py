@@ -28,7 +28,7 @@ from gpclf.model import Points, Theta, prepare
 
 SHORTER, SURER = 0.6, 4.0  # one step of the lengthscales, one of the variance
 MOST_ROWS = 4096  # that folds are made of
-MOST_CHOICES = 20
+MOST_CHOICES = 12  # from each kernel that was learned
 FIRST_STEPS, STEPS = 15, 6  # on the q of a fold: from the prior, and from a choice beside
 TOLERANCE = 10.0  # times that of the fit, for these
 WORTH = 3e-4  # nats a row: for less the kernel stays as it was learned
@@ -43,16 +43,14 @@ class Choice(NamedTuple):
     surer: int = 0
 
     def moved(self, way: "Choice", n_families: int) -> "Choice | None":
-        """One step along a way, or to the end of all families; None where it leads too far."""
-        family = n_families - 1 if way is ROUGHEST else self.family + way.family
-        there = Choice(family, self.shorter + way.shorter, self.surer + way.surer)
-        possible = 0 <= family < n_families
+        """One step along a way; None where it leads too far."""
+        there = Choice(*(here + step for here, step in zip(self, way, strict=True)))
+        possible = 0 <= there.family < n_families
         return there if possible and all(LOWEST <= step <= HIGHEST for step in there[1:]) else None
 
 
 LOWEST, HIGHEST = -1, 3  # steps of either number
-ROUGHEST = Choice()
-WAYS = [Choice(surer=1), ROUGHEST, Choice(family=1), Choice(shorter=1)]
+WAYS = [Choice(surer=1), Choice(family=1), Choice(shorter=1)]
 WAYS += [Choice(surer=-1), Choice(family=-1), Choice(shorter=-1)]
 
 
@@ -89,9 +87,12 @@ class Selection(NamedTuple):
 class _Scores:
     """Choices and their scores, each found once."""
 
-    def __init__(self, rule: Rule, theta: Theta, q: Natural, context: FitContext, Z: Points):
+    def __init__(
+        self, rule: Rule, starts: tuple[Theta, ...], q: Natural, context: FitContext, Z: Points
+    ):
+        theta = starts[0]
         self.rule, self.theta, self.q, self.context = rule, theta, q, context
-        self.first = theta._replace(Z=Z)
+        self.starts, self.Z = starts, Z
         own = 1 if theta.model.shared else len(q.linear)
         most = min(MOST_ROWS, KEPT_FLOATS // (own * Z.shape[-2]))
         self.folds = Folds.of(_for_themselves(context.rows, most, context.rng), context.rng)
@@ -107,7 +108,7 @@ class _Scores:
         """Its score, with steps from where a neighbour ended."""
         if choice not in self.found:
             context = self.context
-            theta = chosen_theta(self.first, choice, self.families)
+            theta = chosen_theta(self.starts, choice, self.families)._replace(Z=self.Z)
             prepared, _ = prepare(*theta, context.jitter)
             folds = self.folds.under(prepared)
             same = replace(prepared, model=self.theta.model)  # whose programs are there already
@@ -118,7 +119,9 @@ class _Scores:
             best = self.found.get(near)
             scores = fold_scores(self.rule, same, folds, starts, limits, best)
             self.found[choice], self.ends[choice] = scores
-            context.log.remind("rows left out", len(self.found) / MOST_CHOICES, self.theta, self.q)
+            context.log.remind(
+                "rows left out", min(1.0, len(self.found) / (2 * MOST_CHOICES)), self.theta, self.q
+            )
         return self.found[choice]
 
     def better(self, choice: Choice, than: Choice) -> bool:
@@ -126,6 +129,23 @@ class _Scores:
         gain, error = self.of(choice, than).gain(self.found[than])
         beaten = len(self.ends[choice]) < self.folds.fitted  # clearly, by that one or one before
         return not beaten and gain > BETTER * error
+
+    def climb(self, start: Theta, most: int) -> None:
+        """From a kernel that was learned, step by step, until none is better or so many are found.
+
+        Each such kernel has a climb of its own: the roughest is the best only where it is surest.
+        """
+        best, before = Choice(self.families.index(type(start.model.kernel))), None
+        self.of(best, best)
+        while best != before:
+            before = best
+            for way in WAYS:
+                there = best.moved(way, len(self.families))
+                enough = len(self.found) >= most or self.context.log.late
+                if there is None or (enough and there not in self.found):
+                    continue
+                if self.better(there, best):
+                    best = there
 
     def surely_best(self) -> Choice:
         """The highest gain less its error, if that is worth a change."""
@@ -137,7 +157,7 @@ class _Scores:
 
     def tried(self, choice: Choice) -> Tried:
         """For the record."""
-        theta = chosen_theta(self.theta, choice, self.families)
+        theta = chosen_theta(self.starts, choice, self.families)
         scores = self.found[choice]
         return Tried(
             type(theta.model.kernel).__name__,
@@ -159,10 +179,13 @@ def _for_themselves(rows: Rows, most: int, rng: np.random.Generator) -> Rows:
     return some.lighter(most / rows.n_rows)
 
 
-def chosen_theta(theta: Theta, choice: Choice, families: tuple[type[Kernel], ...]) -> Theta:
-    """θ with its kernel stretched, and of another family where that is chosen."""
-    kernel = theta.model.kernel
+def chosen_theta(
+    starts: tuple[Theta, ...], choice: Choice, families: tuple[type[Kernel], ...]
+) -> Theta:
+    """θ with its kernel stretched: that of the family where it was learned, else the first's."""
     family = families[choice.family]
+    theta = next((own for own in starts if type(own.model.kernel) is family), starts[0])
+    kernel = theta.model.kernel
     if family is not type(kernel):
         assert isinstance(kernel, Stationary)
         assert issubclass(family, Stationary)
@@ -172,27 +195,19 @@ def chosen_theta(theta: Theta, choice: Choice, families: tuple[type[Kernel], ...
 
 
 def select(
-    rule: Rule, theta: Theta, q: Natural, context: FitContext, Z: Points
+    rule: Rule, starts: tuple[Theta, ...], q: Natural, context: FitContext, Z: Points
 ) -> Selection | None:
-    """The best kernel near the one that was learned, by rows left out; q is of that one.
+    """The best kernel near those that were learned, by rows left out; q is of the first of them.
 
     Z: the inducing points that the fit began with. None where rows are too few for folds.
     """
-    scores = _Scores(rule, theta, q, context, Z)
+    theta = starts[0]
+    scores = _Scores(rule, starts, q, context, Z)
     if not scores.folds.fitted:
         return None
-    scores.of(scores.learned, scores.learned)
-    best, before = scores.learned, None
-    while best != before:
-        before = best
-        for way in WAYS:
-            there = best.moved(way, len(scores.families))
-            enough = len(scores.found) >= MOST_CHOICES or context.log.late
-            if there is None or (enough and there not in scores.found):
-                continue
-            if scores.better(there, best):
-                best = there
+    for number, start in enumerate(starts, start=1):
+        scores.climb(start, number * MOST_CHOICES)
     chosen = scores.surely_best()
     tried = {choice: scores.tried(choice) for choice in scores.found}
-    found = theta if chosen == scores.learned else chosen_theta(theta, chosen, scores.families)
+    found = theta if chosen == scores.learned else chosen_theta(starts, chosen, scores.families)
     return Selection(found, tried[chosen], list(tried.values()))

@@ -172,7 +172,7 @@ class Matern32(Stationary):
 class Matern52(Stationary):
     """(1 + √5 r + 5r²/3) exp(−√5 r): functions with two derivatives."""
 
-    half = 1.0461
+    half = 1.0421
 
     @staticmethod
     def profile(squared: Float[Array, "*shape"]) -> Float[Array, "*shape"]:

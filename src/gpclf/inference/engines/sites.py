@@ -21,13 +21,16 @@ from gpclf.inference.plan import Plan
 from gpclf.inference.rules import Rule, Variational
 from gpclf.inference.selection import select
 from gpclf.inference.stops import Stop
+from gpclf.kernels import Stationary
 from gpclf.model import Model, Points, Prepared, Theta, prepare
 
 EASY_SHARE = 0.4  # of the work, under an easier likelihood
 MOST_IN_FOLDS = 400
 COMMON = 8  # functions, from which on they may have one covariance
 LEFT_OUT = 2**15  # rows whose score without them is found
-LEARNING, SELECTED = 0.6, 0.9  # of the work, before and after rows left out choose a kernel
+LEARNING, ROUGH, SELECTED = 0.45, 0.65, 0.9  # of the work, before rows left out choose, and after
+ROUGH_EVALUATIONS, ROUGH_ROWS = 30, 4096  # for the roughest kernel
+WIDEST = 128  # columns for which it is learned: absolute differences are no product of matrices
 
 
 class SiteEngine(Engine):
@@ -63,9 +66,12 @@ class SiteEngine(Engine):
         rule, chosen = self.rule(context.rows), None
         if selects and learned is not None and not log.enough:
             before = theta
-            theta, q, first = more_points(theta, q, first, context)
-            with log.scope(LEARNING, SELECTED):
-                chosen = select(rule, theta, q, context, first)
+            with log.scope(LEARNING, ROUGH, named="roughest kernel: ", judged=False):
+                starts = (theta, *roughest(theta, q, context, self.rule))
+            starts, q, first = more_points(starts, q, first, context)
+            theta = starts[0]
+            with log.scope(ROUGH, SELECTED):
+                chosen = select(rule, starts, q, context, first)
             theta = theta if chosen is None else chosen.theta
             if theta is not before:  # q was of another kernel, or other points
                 q = q.prior()
@@ -111,9 +117,30 @@ def left_out(
     return leave_one_out(prepared, found.q, context.rows.sample(LEFT_OUT, context.rng), None)
 
 
+def roughest(
+    theta: Theta, q: Natural, context: FitContext, make_rule: MakeRule
+) -> tuple[Theta, ...]:
+    """θ for the roughest kernel of the family, where that is to be chosen from.
+
+    Learned from where θ is, in fewer evaluations, on fewer rows: lengthscales that suit a smooth
+    kernel do not suit the roughest, which sees features one by one.
+    """
+    kernel, families, plan = theta.model.kernel, context.families, context.plan
+    if not families or theta.Z.shape[-1] > WIDEST or not isinstance(kernel, Stationary):
+        return ()
+    model = replace(theta.model, kernel=kernel.of_family(families[-1]))
+    few = plan._replace(
+        evaluations=min(ROUGH_EVALUATIONS, plan.evaluations),
+        learning_rows=min(ROUGH_ROWS, plan.learning_rows),
+    )
+    start = theta._replace(model=model)
+    found = run_rounds(start, q.prior(), context._replace(plan=few), make_rule).theta
+    return (found,) if type(found.model.kernel) is families[-1] else ()
+
+
 def more_points(
-    theta: Theta, q: Natural, first: Points, context: FitContext
-) -> tuple[Theta, Natural, Any]:
+    starts: tuple[Theta, ...], q: Natural, first: Points, context: FitContext
+) -> tuple[tuple[Theta, ...], Natural, Any]:
     """Further inducing points for many functions, which from here on have one covariance in common.
 
     After those that were learned; and some after the first ones, for folds, of which many are
@@ -121,20 +148,18 @@ def more_points(
     as with one function, so that several times as many points are affordable; what the covariance
     of each would tell is little where many classes are far away from any one row.
     """
-    known = len(first) if theta.model.shared else context.points
+    known = len(first) if starts[0].model.shared else context.points
     if len(q.linear) < COMMON or context.points <= known:
-        return theta, q, first
+        return starts, q, first
     some = context.rows.sample(inducing.CLUSTERED_ROWS, context.rng)
     X = np.concatenate(some.keep(lambda chunk: np.asarray(chunk.X)[np.asarray(chunk.weight) > 0]))
     added = inducing.choose(X.astype(np.float64), context.points - known, context.rng)
-    Z = np.concatenate([np.asarray(theta.Z), added])
+    starts = tuple(
+        own._replace(Z=jax.device_put(np.concatenate([np.asarray(own.Z), added]))) for own in starts
+    )
     few = context.rng.permutation(len(added))[: max(0, MOST_IN_FOLDS - known)]
     first = np.concatenate([np.asarray(first), added[few]])
-    return (
-        theta._replace(Z=jax.device_put(Z)),
-        Natural.standard(len(q.linear), len(Z), common=True),
-        first,
-    )
+    return starts, Natural.standard(len(q.linear), known + len(added), common=True), first
 
 
 def variational(rows: Rows) -> Rule:

@@ -189,30 +189,20 @@ def _task(
     elif redraw:
         engine = engine.on_batches()
     n_latent = likelihood.n_latent(n_classes)
-    adds = engine.adds_points(n_latent) and _may_add(clf, inputs)
-    move_points = clf.n_inducing is not None and bool(engine.get_params()["learn_inducing"])
-    return Task(
-        training,
-        scaling,
-        rows,
-        likelihood,
-        inputs,
-        engine,
-        Settings(
-            float(clf.tol),
-            dtype,
-            move_points,
-            FAMILIES if clf.kernel is None else (),
-            inducing.most_points(len(training.y)) if adds else 0,
-        ),
-        n_latent,
-        n_classes,
+    settings = Settings(
+        float(clf.tol),
+        dtype,
+        clf.n_inducing is not None and bool(engine.get_params()["learn_inducing"]),
+        FAMILIES if clf.kernel is None else (),
+        _most_points(clf, engine, inputs, n_latent, len(training.y)),
     )
+    return Task(training, scaling, rows, likelihood, inputs, engine, settings, n_latent, n_classes)
 
 
-def _may_add(clf: Any, inputs: Inputs) -> bool:
-    """Whether more inducing points may come than a fit begins with."""
-    return is_auto(clf.n_inducing) and clf.share == "both" and type(inputs) is Exact
+def _most_points(clf: Any, engine: Engine, inputs: Inputs, n_latent: int, n_rows: int) -> int:
+    """How many inducing points there may be once those of the start are learned; 0: no more."""
+    free = is_auto(clf.n_inducing) and clf.share == "both" and type(inputs) is Exact
+    return inducing.most_points(n_rows) if free and engine.adds_points(n_latent) else 0
 
 
 def _model(clf: Any, task: Task, distance: float) -> Model:

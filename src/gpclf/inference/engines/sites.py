@@ -30,6 +30,7 @@ COMMON = 8  # functions, from which on they may have one covariance
 LEFT_OUT = 2**15  # rows whose score without them is found
 LEARNING, ROUGH, SELECTED = 0.45, 0.65, 0.9  # of the work, before rows left out choose, and after
 ROUGH_EVALUATIONS, ROUGH_ROWS = 30, 4096  # for the roughest kernel
+FEWEST = 100  # rows for which it is learned, with a lengthscale for each feature
 WIDEST = 128  # columns for which it is learned: absolute differences are no product of matrices
 
 
@@ -126,7 +127,8 @@ def roughest(
     kernel do not suit the roughest, which sees features one by one.
     """
     kernel, families, plan = theta.model.kernel, context.families, context.plan
-    if not families or theta.Z.shape[-1] > WIDEST or not isinstance(kernel, Stationary):
+    worth = theta.Z.shape[-1] <= WIDEST and context.rows.n_rows >= FEWEST
+    if not families or not worth or not isinstance(kernel, Stationary):
         return ()
     model = replace(theta.model, kernel=kernel.of_family(families[-1]))
     few = plan._replace(

@@ -74,6 +74,7 @@ class SiteEngine(Engine):
             with log.scope(ROUGH, SELECTED):
                 chosen = select(rule, starts, q, context, first)
             theta = theta if chosen is None else chosen.theta
+            hyper = Stop.TIME if log.late else hyper  # while rows left out were asked
             if theta is not before:  # q was of another kernel, or other points
                 q = q.prior()
                 learned = learned._replace(theta=theta, q=q, held=None, n_rows=0)

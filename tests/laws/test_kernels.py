@@ -21,6 +21,7 @@ from gpclf.kernels import (
     Sum,
     kernel_from,
 )
+from gpclf.kernels.absolute import absolute_distances
 from gpclf.precision import cast
 
 ALL = pytest.mark.parametrize("name", sorted(cases.KERNELS))
@@ -56,6 +57,22 @@ def test_the_fast_matrix_and_its_parts_equal_the_two_point_form(name, seed, scal
         np.testing.assert_allclose(diagonal, own, rtol=1e-12)
         largest = max(np.max(np.abs(diagonal)), np.max(np.abs(matrix)))
         np.testing.assert_allclose(constant + rest, matrix, rtol=1e-9, atol=1e-13 * largest)
+
+
+@given(seed=st.integers(0, 1000))
+def test_absolute_distances_have_the_slopes_of_their_sum(seed):
+    """Of rows that share some coordinates: there both slopes are 0."""
+    with jax.enable_x64(True):
+        X, Y = _rows(seed, 5), _rows(seed + 1, 4).at[:, 1].set(_rows(seed, 5)[0, 1])
+        by_pairs = jax.random.normal(jax.random.key(seed), (5, 4))
+
+        own, pull = jax.vjp(absolute_distances, X, Y)
+        gaps = np.asarray(X)[:, None] - np.asarray(Y)[None, :]
+        np.testing.assert_allclose(own, np.abs(gaps).sum(axis=2), rtol=1e-12)
+        slopes = np.sign(gaps) * np.asarray(by_pairs)[:, :, None]
+        by_X, by_Y = pull(by_pairs)
+        np.testing.assert_allclose(by_X, slopes.sum(axis=1), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(by_Y, -slopes.sum(axis=0), rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", [RBF, Matern12, Matern32, Matern52, Laplace])

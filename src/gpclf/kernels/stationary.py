@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Real
 
+from gpclf.kernels.absolute import absolute_distances
 from gpclf.kernels.active import shown_columns
 from gpclf.kernels.base import Point, Scalar, shown
 from gpclf.kernels.lengthscale import Scaled
@@ -214,9 +215,8 @@ class Laplace(Matern12):
     def _squared_distances(
         self, X: Real[Array, "N D"], Y: Real[Array, "M D"]
     ) -> Float[Array, "N M"]:
-        """(Σ_d |x_d − y_d| / lengthscale_d)²; features first: nothing of size N·M·D is kept."""
-        X, Y = self.scaled(X).T, self.scaled(Y).T
-        return jnp.sum(jnp.abs(X[:, :, None] - Y[:, None, :]), axis=0) ** 2
+        """(Σ_d |x_d − y_d| / lengthscale_d)²."""
+        return absolute_distances(self.scaled(X), self.scaled(Y)) ** 2
 
 
 FAMILIES: tuple[type[Stationary], ...] = (

@@ -28,14 +28,17 @@ SHARED = pytest.mark.parametrize(
         ("Softmax", "none"),
         ("RobustMax", "kernel"),
         ("LogisticSoftmax", "points"),
+        ("Softmax", "covariance"),
+        ("LogisticSoftmax", "covariance"),
     ],
 )
 
 
 def sharing(share):
-    """What the word means for a model."""
+    """What the word means for a model; with a covariance functions share all else, too."""
     return {
-        part: share in ("both", part.split("_")[1]) for part in ("shared_kernel", "shared_points")
+        part: share in ("both", "covariance", part.split("_")[1])
+        for part in ("shared_kernel", "shared_points")
     }
 
 
@@ -59,16 +62,16 @@ def problem(name, *, share="both", rows=ROWS, dtype=np.float64, seed=0):
     return Theta(model, jnp.asarray(Z)), source, n_latent
 
 
-def no_sites_held(prepared, rows, n_latent):
+def no_sites_held(prepared, rows, n_latent, common=False):
     """What makes up the prior: no site says anything."""
-    prior = Natural.standard(n_latent, prepared.Z.shape[-2])
-    return Held(no_sites(prepared, rows, n_latent), less_prior(prior))
+    prior = Natural.standard(n_latent, prepared.Z.shape[-2], common=common)
+    return Held(no_sites(prepared, rows, prior), less_prior(prior))
 
 
-def settled(theta, rows, n_latent, steps=200):
+def settled(theta, rows, n_latent, steps=200, common=False):
     """The problem prepared, and where full-batch variational steps from the prior end."""
     prepared, _ = prepare(*theta, 1e-9)
-    q = Natural.standard(n_latent, theta.Z.shape[-2])
-    start = Start(q, no_sites_held(prepared, rows, n_latent))
+    q = Natural.standard(n_latent, theta.Z.shape[-2], common=common)
+    start = Start(q, no_sites_held(prepared, rows, n_latent, common))
     limits = Limits(steps, tolerance=1e-11, slack=1e-10)
     return prepared, settle(Variational(), prepared, start, rows, limits, keep_features=True)

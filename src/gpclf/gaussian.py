@@ -41,8 +41,21 @@ class Natural(NamedTuple):
     def prior(self, size: int | None = None) -> "Natural":
         """N(0, I) in the same form, or of that with other points."""
         n_latent, own = self.linear.shape
-        common = len(self.precision) < n_latent
-        return Natural.standard(n_latent, own if size is None else size, common=common)
+        return Natural.standard(n_latent, own if size is None else size, common=self.common)
+
+    @property
+    def common(self) -> bool:
+        """Whether all functions have one Λ."""
+        return len(self.precision) < len(self.linear)
+
+    def in_common(self) -> "Natural":
+        """The prior, with one Λ for all functions."""
+        return Natural.standard(*self.linear.shape, common=True)
+
+    def each_its_own(self) -> "Natural":
+        """The same Gaussians, each with a Λ of its own."""
+        count = len(self.linear) // len(self.precision)
+        return Natural(self.linear, np.repeat(self.precision, count, axis=0))
 
     def towards(self, target: "Natural", rate: float) -> "Natural":
         """The point at `rate` on the straight line from here to `target`."""
@@ -89,11 +102,13 @@ def elbo_pullback(q: Natural, m: Moments, by: Moments) -> Natural:
     """
     eye = np.eye(q.linear.shape[1])
     by_linear, by_precision = np.empty_like(q.linear), np.empty_like(q.precision)
-    for c in range(len(q.linear)):
+    each = len(q.linear) // len(q.precision)  # functions that have a Λ in common
+    for c, precision in enumerate(q.precision):
+        own = slice(c * each, (c + 1) * each)
         S = eye + m.excess[c]
-        G = 0.5 * (by.excess[c] + by.excess[c].T) - 0.5 * (eye - q.precision[c])
-        pulled = S @ (by.mean[c] - m.mean[c])
-        outer = np.outer(pulled, m.mean[c])
-        by_linear[c] = pulled
+        G = 0.5 * (by.excess[c] + by.excess[c].T) - 0.5 * each * (eye - precision)
+        pulled = (by.mean[own] - m.mean[own]) @ S
+        outer = pulled.T @ m.mean[own]
+        by_linear[own] = pulled
         by_precision[c] = -S @ G @ S - 0.5 * (outer + outer.T)
     return Natural(by_linear, by_precision)

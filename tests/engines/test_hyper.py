@@ -44,7 +44,7 @@ def _x64():
 @SHARED
 def test_held_sites_make_up_q_and_the_dual_bound_is_its_elbo(name, share):
     theta, rows, n_latent = problem(name, share=share)
-    prepared, found = settled(theta, rows, n_latent, steps=4)
+    prepared, found = settled(theta, rows, n_latent, steps=4, common=share == "covariance")
     problem_ = Problem(RULE, rows, found.held, 1e-9)
     elbo, by_theta, q, here = dual_objective(problem_, theta)
     np.testing.assert_allclose(elbo, found.objective, rtol=1e-10)
@@ -65,7 +65,9 @@ def test_held_sites_make_up_q_and_the_dual_bound_is_its_elbo(name, share):
 @SHARED
 def test_the_gradient_of_the_dual_bound_equals_finite_differences(name, share):
     theta, rows, n_latent = problem(name, share=share)
-    _, found = settled(theta, rows, n_latent, steps=2)  # not settled: q moves with θ
+    _, found = settled(
+        theta, rows, n_latent, steps=2, common=share == "covariance"
+    )  # not settled: q moves with θ
     problem_ = Problem(RULE, rows, found.held, 1e-9)
     gradient = dual_objective(problem_, theta).by_theta
     rng = np.random.default_rng(3)
@@ -106,9 +108,9 @@ def test_the_dual_bound_and_its_gradient_in_chunks_are_those_of_the_whole(name):
 def test_what_was_compiled_ahead_is_not_compiled_again(share, traces):
     theta, rows, n_latent = problem("Softmax", share=share, rows=53)  # a shape of its own
     theta, blank = jax.device_put(theta), rows.blank()
-    compile_ahead(RULE, theta.model, POINTS, blank, n_latent)
+    compile_ahead(RULE, theta.model, blank, Natural.standard(n_latent, POINTS))
     prepared, _ = prepare(*theta, 1e-9)
-    compiled_beside(RULE, prepared, blank, n_latent).wait()
+    compiled_beside(RULE, prepared, blank, Natural.standard(n_latent, POINTS)).wait()
     nothing = no_sites_held(prepared, rows, n_latent)
     traces.clear()
     kept = with_kept_features(prepared, rows)
@@ -129,7 +131,7 @@ def test_what_was_compiled_ahead_is_not_compiled_again(share, traces):
 @SHARED
 def test_hyper_parameters_climb_the_bound_and_the_prior(name, share):
     theta, rows, n_latent = problem(name, share=share)
-    _, found = settled(theta, rows, n_latent, steps=4)
+    _, found = settled(theta, rows, n_latent, steps=4, common=share == "covariance")
     problem_, seen = Problem(RULE, rows, found.held, 1e-9), []
     best, better, total = improve(
         jax.device_put(theta),

@@ -118,7 +118,7 @@ def test_full_batch_steps_never_lower_the_elbo_and_end_at_a_fixed_point(name, sh
     theta, rows, n_latent = problem(name, share=share)
     seen = []
     prepared, _ = prepare(*theta, 1e-9)
-    q = Natural.standard(n_latent, POINTS)
+    q = Natural.standard(n_latent, POINTS, common=share == "covariance")
     limits = Limits(600, tolerance=1e-10, slack=1e-10)
     climbed = settle(
         RULE, prepared, Start(q), rows, limits, on_step=lambda elbo, q: seen.append(elbo)
@@ -167,7 +167,7 @@ def test_full_closed_form_steps_are_coordinate_ascent(name):
 @SHARED
 def test_the_gradient_by_q_holds_the_same_sums_as_the_sites(name, share):
     theta, rows, n_latent = problem(name, share=share)
-    prepared, found = settled(theta, rows, n_latent, steps=2)
+    prepared, found = settled(theta, rows, n_latent, steps=2, common=share == "covariance")
     (chunk,) = rows.chunks()
     m, _ = moments(found.q)
     by_sites, _ = step_pass(prepared, m, chunk)
@@ -256,7 +256,7 @@ def test_new_rows_take_over_from_a_posterior_of_others(name):
     first = tempered(settled(theta, others, n_latent, steps=20)[1].q, 0.3)
     prepared, _ = prepare(*theta, 1e-9)
     rows = rows.in_chunks(16)
-    held = Held(no_sites(prepared, rows, n_latent), less_prior(first))
+    held = Held(no_sites(prepared, rows, first), less_prior(first))
     seen = [RULE.look(prepared, first, rows).objective]
     climbed = settle(
         RULE, prepared, Start(first, held, 0.25), rows, Limits(4, 0.0, 1e-10),

@@ -19,7 +19,7 @@ from jaxtyping import Array, Float
 from gpclf.compilation import program
 from gpclf.data import Chunk, Kept, Rows
 from gpclf.gaussian import Moments, Natural, moments
-from gpclf.inference.passes import features_of
+from gpclf.inference.passes import as_q_takes, features_of
 from gpclf.likelihoods import Likelihood, Sites
 from gpclf.model import Prepared
 from gpclf.precision import rounded
@@ -41,10 +41,7 @@ def _without_own_site(
     """log p(y) of every row under q without its site, and the least 1 − τs of its functions."""
     features = features_of(prepared, chunk)
     mu, nu = prepared.marginals(features, q)
-    own = prepared.sites(chunk.y, mu, nu) if sites is None else sites
-    if len(q.excess) < len(q.mean):  # a row's part in the Λ of all functions is the mean of theirs
-        tau = jnp.broadcast_to(jnp.mean(own.precision, axis=1, keepdims=True), mu.shape)
-        own = Sites(tau, own.linear + (tau - own.precision) * mu)
+    own = as_q_takes(prepared.sites(chunk.y, mu, nu), mu, q) if sites is None else sites
     known = features.diagonal - jnp.sum(features.A**2, axis=-1)  # of the variance, what q leaves
     s = jnp.maximum(nu - (known[:, None] if known.ndim == 1 else known.T), 0.0)
     left = 1 - own.precision * s

@@ -152,7 +152,7 @@ def initial_posterior(prepared: Prepared, q: Natural, rows: Rows) -> tuple[Natur
     """
     rule, n_latent = Variational(), len(q.linear)
     prior = q.prior()
-    nothing = Held(no_sites(prepared, rows, n_latent), less_prior(prior))
+    nothing = Held(no_sites(prepared, rows, prior), less_prior(prior))
     easy: Held | None = None
     if np.array_equal(q.linear, prior.linear):
         likelihood = prepared.model.likelihood

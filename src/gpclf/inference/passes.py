@@ -94,10 +94,24 @@ def with_prior(sites: Natural) -> Natural:
     return Natural(np.asarray(sites.linear), precision + np.eye(precision.shape[-1]))
 
 
+def as_q_takes(sites: Sites, mu: Float[Array, "R C"], q: Moments) -> Sites:
+    """The sites; where functions have an S in common, with one τ for all, the mean of theirs.
+
+    Each keeps the slope at μ that it had.
+    """
+    if len(q.excess) == len(q.mean):
+        return sites
+    tau = jnp.mean(sites.precision, axis=1, keepdims=True)
+    return Sites(tau, sites.linear + (tau - sites.precision) * mu)
+
+
 def summed_sites(
     A: Float[Array, "*G R M"], sites: Sites, weight: Float[Array, "R"]
-) -> tuple[Float[Array, "C M"], Float[Array, "C M M"]]:
-    """Σ wλa and Σ wτaaᵀ for each latent function."""
+) -> tuple[Float[Array, "C M"], Float[Array, "G M M"]]:
+    """Σ wλa and Σ wτaaᵀ for each latent function, or of one τ for all."""
+    if sites.precision.shape[1] < sites.linear.shape[1]:
+        linear = (weight[:, None] * sites.linear).T @ A
+        return linear, (((weight[:, None] * sites.precision) * A).T @ A)[None]
 
     def one(own):
         own_A, tau, lam = own
@@ -134,7 +148,8 @@ def _step_pass(prepared: Prepared, q: Moments, chunk: Chunk) -> tuple[Statistics
     mu, nu = prepared.marginals(features, q)
     inputs = prepared.model.inputs
     y = inputs.at_nodes(chunk.y)
-    sites, each = prepared.sites(y, mu, nu), prepared.bounds(y, mu, nu)
+    sites = as_q_takes(prepared.sites(y, mu, nu), mu, q)
+    each = prepared.bounds(y, mu, nu)
     log_weight = _nodes(inputs, chunk).log_weight
     bounds, shares = inputs.joined(each, log_weight), inputs.shares(each, log_weight)
     if shares is not None:
@@ -250,7 +265,7 @@ def _gradient_pass(prepared: Prepared, q: Moments, chunk: Chunk) -> Pass:
         by_prepared,
         beyond,
         by_features,
-        Sites(tau, by_mu + tau * mu),
+        as_q_takes(Sites(tau, by_mu + tau * mu), mu, q),
     )
 
 
@@ -282,6 +297,11 @@ def _theta_pass(
         return pull(by_features)[0]
     A = features.A if chunk.features is None else chunk.features.A
     weight = weights_of(prepared, chunk)
+
+    if len(by_held.precision) < len(by_held.linear):
+        by_A = (weight[:, None] * sites.linear) @ by_held.linear
+        by_A = by_A + 2 * (weight[:, None] * sites.precision) * (A @ by_held.precision[0])
+        return pull(by_features._replace(A=by_features.A + by_A))[0]
 
     def through_sites(rows, own):
         """By a: wλ ∂/∂h + 2wτ ∂/∂Λ a."""

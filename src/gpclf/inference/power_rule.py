@@ -16,7 +16,7 @@ import numpy as np
 from gpclf.data import Chunk, Kept, Rows
 from gpclf.gaussian import Natural, moments
 from gpclf.inference.power_passes import Fraction, Swept, cavity_pass, energy_pass
-from gpclf.inference.rules import Rule, Seen, Verdict, slope
+from gpclf.inference.rules import Rule, Seen, Verdict, nothing_said, slope
 from gpclf.likelihoods import Sites
 from gpclf.model import Prepared
 
@@ -99,10 +99,9 @@ class PowerRule(Rule):
         return self.fraction
 
     def programs(
-        self, prepared: Prepared, chunk: Chunk, n_latent: int
+        self, prepared: Prepared, chunk: Chunk, prior: Natural
     ) -> Sequence[Callable[[], object]]:
         """The two passes, one after the other: JAX cannot trace a likelihood in two threads."""
-        m, _ = moments(Natural.standard(n_latent, prepared.Z.shape[-2]))
-        sites = Sites(*np.zeros((2, prepared.nodes(len(chunk.weight)), n_latent), chunk.X.dtype))
-        row = (prepared, m, chunk, sites, self.fraction)
+        m, _ = moments(prior)
+        row = (prepared, m, chunk, nothing_said(prepared, chunk, prior), self.fraction)
         return [lambda: (cavity_pass(*row), energy_pass(*row))]

@@ -138,10 +138,10 @@ class Rule(ABC):
         return type(self).__name__
 
     def programs(
-        self, prepared: Prepared, chunk: Chunk, n_latent: int
+        self, prepared: Prepared, chunk: Chunk, prior: Natural
     ) -> Sequence[Callable[[], object]]:
         """Calls on zeros that compile what steps need, the longest first."""
-        m, _ = moments(Natural.standard(n_latent, prepared.Z.shape[-2]))
+        m, _ = moments(prior)
         return [lambda: gradient_pass(prepared, m, chunk)]
 
 
@@ -249,14 +249,15 @@ def held_posterior(prepared: Prepared, held: Held, rows: Rows) -> Natural:
     return Natural(*map(np.add, posterior_from_sites(prepared, held.sites, rows), held.rest))
 
 
-def no_sites(prepared: Prepared, rows: Rows, n_latent: int) -> Kept[Sites]:
-    """Sites that say nothing, for every row."""
+def nothing_said(prepared: Prepared, chunk: Chunk, q: Natural) -> Sites:
+    """Sites that say nothing, for every node of a chunk."""
+    nodes, dtype = prepared.nodes(len(chunk.weight)), chunk.X.dtype
+    return Sites(*(np.zeros((nodes, len(part)), dtype) for part in (q.precision, q.linear)))
 
-    def none(chunk: Chunk) -> Sites:
-        nodes = prepared.nodes(len(chunk.weight))
-        return Sites(*np.zeros((2, nodes, n_latent), chunk.X.dtype))
 
-    return rows.keep(none)
+def no_sites(prepared: Prepared, rows: Rows, q: Natural) -> Kept[Sites]:
+    """Sites that say nothing, for every row; of the form of q."""
+    return rows.keep(lambda chunk: nothing_said(prepared, chunk, q))
 
 
 def mixed(old: Held, sites: Kept[Sites], beyond: Any, rate: float) -> Held:

@@ -23,7 +23,7 @@ Latent = Float[Array, "C"]
 class Sites(NamedTuple):
     """The Gaussian factor exp(λf − ½τf²) that stands for a row in each latent function."""
 
-    precision: Float[Array | np.ndarray, "*B C"]  # τ
+    precision: Float[Array | np.ndarray, "*B G"]  # τ; G: C, or 1 for all
     linear: Float[Array | np.ndarray, "*B C"]  # λ
 
 

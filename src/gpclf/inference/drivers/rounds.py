@@ -151,12 +151,11 @@ def _enter(
     whole_chunks = max(1, round(now.rows / chunk_rows))  # no work on rows that fill up
     rows = context.rows.sample(whole_chunks * chunk_rows, context.rng)
     stage = _Stage(make_rule(rows), rows)
-    n_latent = len(q.linear)
-    compiled_beside(stage.rule, prepared, rows.blank(), n_latent).wait_for_steps()
+    compiled_beside(stage.rule, prepared, rows.blank(), q.prior()).wait_for_steps()
     if behind:
         known = behind / now.rows  # less of q, and a smaller first step, the fewer rows it knew
         q, stage.rate = tempered(q, known**2), 1.0 if known == 1 else 0.5 * known
-        stage.held = Held(no_sites(prepared, rows, n_latent), less_prior(q))
+        stage.held = Held(no_sites(prepared, rows, q), less_prior(q))
     else:
         q, stage.held = initial_posterior(prepared, q, with_kept_features(prepared, rows))
     return stage, q
@@ -207,7 +206,7 @@ def _hyper(
     known: list[Known] = []
     if sites is settled.held.sites and settled.here.by_features is not None:
         known.append(Known(settled.q, settled.here, stage.kept))
-    compiled_beside(stage.rule, prepared, stage.rows.blank(), len(settled.q.linear)).wait()
+    compiled_beside(stage.rule, prepared, stage.rows.blank(), settled.q.prior()).wait()
     return improve(
         theta,
         lambda theta: dual_objective(problem, theta, known.pop() if known else None),
@@ -239,7 +238,7 @@ def sweep_over(
     if held is None and sweep.behind:
         q = tempered(q, min(1.0, sweep.behind / rows.n_rows))
         if rule.needs_sites:
-            held = Held(no_sites(prepared, rows, len(q.linear)), less_prior(q))
+            held = Held(no_sites(prepared, rows, q), less_prior(q))
     elif held is None:
         q, first = initial_posterior(prepared, q, kept)
         held = first if rule.needs_sites else None

@@ -15,7 +15,7 @@ from gpclf.inference.plan import Plan, Sizes, make_plan
 from gpclf.inference.rules import Rule, Variational
 from gpclf.inputs import Exact
 from gpclf.likelihoods.logistic_softmax import LogisticSoftmaxFamily
-from gpclf.model import Theta
+from gpclf.model import Model, Theta
 
 
 class Natural(SiteEngine):
@@ -75,12 +75,12 @@ class Natural(SiteEngine):
         self.learn_inducing = learn_inducing
         self.select = select
 
-    def selects(self, theta: Theta, context: FitContext) -> bool:
+    def selects(self, model: Model, plan: Plan) -> bool:
         """Where that is asked for; "auto": where it can be."""
         if self.select != "auto":
             return bool(self.select)
-        free = type(theta.model.inputs) is Exact and not theta.model.kernel.expected
-        return free and context.plan.full_batch and context.plan.optimizer == "lbfgs"
+        free = type(model.inputs) is Exact and not model.kernel.expected
+        return free and plan.full_batch and plan.optimizer == "lbfgs"
 
     def adds_points(self, n_latent: int) -> bool:
         """Where rows left out may choose and functions are many."""

@@ -39,3 +39,18 @@ def test_bars_join_the_longest_runs_within_the_critical_difference(monkeypatch):
     groups = importlib.import_module("pictures").groups
     assert groups(np.array([1.0, 2, 3, 4, 8, 9]), 2.0) == [(0, 2), (1, 3), (4, 5)]
     assert groups(np.array([1.0, 5, 9]), 2.0) == []
+
+
+def test_nothing_that_is_chosen_depends_on_test_labels(monkeypatch):
+    """Other labels of the test rows give other scores, of the very same probabilities."""
+    monkeypatch.syspath_prepend(FOLDER)
+    compare, sets = (importlib.import_module(name) for name in ("compare", "sets"))
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(70, 2))
+    y = (X[:, 0] + 0.3 * rng.normal(size=70) > 0).astype(int)
+    rows = sets.Rows(X[:50], y[:50], X[50:], y[50:], {})
+    permuted = rows._replace(y_test=1 - rows.y_test)
+    one, other = (compare.tell("gpclf", 0, each, 2).log_p for each in (rows, permuted))
+    np.testing.assert_array_equal(one, other)
+    nll = [compare.scores(one, each)["nll"] for each in (rows, permuted)]
+    assert nll[0] < nll[1]

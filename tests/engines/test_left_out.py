@@ -191,6 +191,22 @@ def test_leave_one_out_of_a_full_process_by_ep_is_near_that_of_refits():
         logs.append(one.predict_log_proba(X[n : n + 1])[0, y[n]])
     assert clf.loo_score_ == pytest.approx(np.mean(logs), abs=0.01)
     assert clf.loo_unsure_ == 0
+    np.testing.assert_allclose(clf.loo_log_proba_[np.arange(40), y], logs, atol=0.05)
+
+
+def test_each_row_left_out_has_probabilities_of_its_own(tmp_path):
+    """They sum to one, their mean is the score, and their order is that of the rows."""
+    X, y = _rings(60, 0)
+    weight = np.ones(60)
+    weight[:3] = 0
+    options = {"n_inducing": 20, "max_epochs": 5, "random_state": 0, "inference": "natural"}
+    clf = GPClassifier(**options).fit(X, y, sample_weight=weight)
+    logs = clf.loo_log_proba_
+    assert logs.shape == (57, 2)
+    np.testing.assert_allclose(np.exp(logs).sum(axis=1), 1, rtol=1e-6)
+    assert np.mean(logs[np.arange(57), y[3:]]) == pytest.approx(clf.loo_score_, rel=1e-6)
+    clf.save(tmp_path / "model")
+    assert GPClassifier.load(tmp_path / "model").loo_log_proba_ is None
 
 
 def test_rows_that_stand_alone_are_counted_as_unsure():

@@ -121,6 +121,10 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, ClassifierMixin, Base
         The mean log-probability of each training row under the posterior without it, where that is
         known in closed form, of 32,768 rows where there are more; None after other engines, where
         inputs have errors, and where `max_seconds` ended the posterior's steps.
+    loo_log_proba_ : None or array (N, C)
+        The same for every class, row by row: of the rows that were learned from, those of weight 0
+        or kept apart left out. None also where there are more than 32,768 rows or four million
+        numbers, and in a model from a file.
     loo_unsure_ : None or float
         The share of rows that are nearly all that is known of their surroundings: where it is above
         a hundredth, `loo_score_` is not to be trusted.

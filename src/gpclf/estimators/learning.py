@@ -131,7 +131,8 @@ def learn(
     clf.stopped_ = result.stopped
     clf.jitter_ = result.jitter
     clf.selection_ = result.tried
-    clf.loo_score_, clf.loo_unsure_ = result.left_out or (None, None)
+    clf.loo_score_, clf.loo_unsure_, logs = result.left_out or (None, None, None)
+    clf.loo_log_proba_ = logs if logs is not None and len(logs) == len(training.y) else None
     clf.input_noise_std_ = typical(result.theta.model.inputs, training.std, scaling)
     clf._keep(freeze(result.theta, result.q, result.jitter, task.settings.dtype))
     clf.elbo_ = result.objective

@@ -93,6 +93,7 @@ def load(kind: type, path: str | os.PathLike) -> Any:
             setattr(classifier, name, storage.restore(header["arrays"][name], arrays))
     except storage.MOST_DAMAGE as error:
         raise ValueError(f"{path} is damaged: its header lacks {error}.") from None
+    classifier.loo_log_proba_ = None  # it belongs to the rows
     classifier.kernel_ = classifier.posterior_.prepared.model.kernel
     classifier.likelihood_ = classifier.posterior_.likelihood
     return classifier

@@ -25,6 +25,7 @@ from gpclf.model import Prepared
 from gpclf.precision import rounded
 
 UNSURE = 0.1  # a row whose 1 − τs is below is not to be trusted
+KEPT_NUMBERS = 2**22  # of the log-probabilities of single rows
 
 
 class LeaveOneOut(NamedTuple):
@@ -32,13 +33,14 @@ class LeaveOneOut(NamedTuple):
 
     score: float
     unsure: float  # the share of rows whose site is nearly all that is known of them
+    logs: Float[np.ndarray, "N K"] | None = None  # of every row and class, where not too many
 
 
 @program
 def _without_own_site(
     prepared: Prepared, q: Moments, chunk: Chunk, sites: Sites | None
-) -> tuple[Float[Array, "B"], Float[Array, "B"]]:
-    """log p(y) of every row under q without its site, and the least 1 − τs of its functions."""
+) -> tuple[Float[Array, "B K"], Float[Array, "B"]]:
+    """log p of every row under q without its site, and the least 1 − τs of its functions."""
     features = features_of(prepared, chunk)
     mu, nu = prepared.marginals(features, q)
     own = as_q_takes(prepared.sites(chunk.y, mu, nu), mu, q) if sites is None else sites
@@ -49,7 +51,7 @@ def _without_own_site(
     likelihood = prepared.model.likelihood
     assert isinstance(likelihood, Likelihood)
     logs = jax.vmap(likelihood.log_probabilities)((mu - s * own.linear) / safe, nu - s + s / safe)
-    return jnp.take_along_axis(logs, chunk.y[:, None], axis=1)[:, 0], jnp.min(left, axis=1)
+    return jax.nn.log_softmax(logs, axis=1), jnp.min(left, axis=1)
 
 
 def leave_one_out(
@@ -58,12 +60,14 @@ def leave_one_out(
     """One pass; `held`: the sites that make up q, or None for the ELBO's, which q tells."""
     m, _ = moments(q)
 
-    def sums(chunk: Chunk, own: Sites | None = None) -> tuple[Any, Any, Any]:
+    def found(chunk: Chunk, own: Sites | None = None) -> tuple[tuple[Any, Any, Any], Any]:
         weight = np.asarray(chunk.weight, np.float64)
         ready = rounded((prepared, m), chunk.X.dtype)
         logs, left = map(np.asarray, _without_own_site(*ready, chunk, own))
-        counted = np.where(weight > 0, logs, 0.0)
-        return weight @ counted, weight @ (left < UNSURE), weight.sum()
+        of_own = np.where(weight > 0, logs[np.arange(len(logs)), chunk.y], 0.0)
+        kept = logs[weight > 0] if rows.n_rows * logs.shape[1] <= KEPT_NUMBERS else None
+        return (weight @ of_own, weight @ (left < UNSURE), weight.sum()), kept
 
-    score, unsure, total = rows.sum(sums) if held is None else rows.sum(sums, held)
-    return LeaveOneOut(float(score / total), float(unsure / total))
+    (score, unsure, total), kept = rows.sum_and_keep(found, *([] if held is None else [held]))
+    logs = None if kept[0] is None else np.concatenate(kept).astype(np.float64)
+    return LeaveOneOut(float(score / total), float(unsure / total), logs)

@@ -191,7 +191,7 @@ def test_leave_one_out_of_a_full_process_by_ep_is_near_that_of_refits():
         logs.append(one.predict_log_proba(X[n : n + 1])[0, y[n]])
     assert clf.loo_score_ == pytest.approx(np.mean(logs), abs=0.01)
     assert clf.loo_unsure_ == 0
-    np.testing.assert_allclose(clf.loo_log_proba_[np.arange(40), y], logs, atol=0.05)
+    np.testing.assert_allclose(clf.loo_log_proba_[np.arange(40), y], logs, rtol=0.1, atol=0.02)
 
 
 def test_each_row_left_out_has_probabilities_of_its_own(tmp_path):

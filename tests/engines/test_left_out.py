@@ -9,6 +9,7 @@ from gpclf import GPClassifier
 from gpclf.data import ArrayRows
 from gpclf.gaussian import Natural as NaturalForm
 from gpclf.gaussian import moments
+from gpclf.inference import selection
 from gpclf.inference.engines import Natural, PowerEP, sites
 from gpclf.inference.left_out import (
     FOLDS,
@@ -251,6 +252,24 @@ def test_a_kernel_chosen_by_rows_left_out_predicts_new_rows_better():
     assert max(each["gain"] for each in others) > 0
     again = GPClassifier(**common).fit(X, y)
     assert np.array_equal(again.predict_proba(new), fits[1].predict_proba(new))
+
+
+def test_one_half_of_many_rows_is_scored_by_the_other(monkeypatch):
+    """Each class and each row is in one of the halves, and one fit takes the place of five."""
+    X, y = _rings(90, 0)
+    folds = Folds.of(ArrayRows(X, y, np.ones(90)).in_chunks(40), np.random.default_rng(0), 2)
+    fold = np.concatenate(folds.fold)
+    assert folds.fitted == 1
+    for label in (0, 1):
+        parts = np.bincount(fold[fold >= 0][y == label])
+        assert len(parts) == 2
+        assert abs(parts[0] - parts[1]) <= 1
+    monkeypatch.setattr(selection, "HALVES", 120)
+    (X, y), (new, labels) = _rings(120, 0), _rings(400, 1)
+    common = {"n_inducing": 40, "random_state": 0}
+    fits = [GPClassifier(**common, inference=name).fit(X, y) for name in ("natural", "auto")]
+    plain, surer = (-np.mean(clf.predict_log_proba(new)[np.arange(400), labels]) for clf in fits)
+    assert surer < plain
 
 
 def test_pure_noise_leaves_the_kernel_as_it_was_learned():

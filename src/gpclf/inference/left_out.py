@@ -15,7 +15,8 @@ from gpclf.compilation import program
 from gpclf.data import Chunk, ChunkRows, Kept, Rows
 from gpclf.gaussian import Moments, Natural, moments
 from gpclf.inference.natural import Limits, Start, settle
-from gpclf.inference.passes import features_of, with_features
+from gpclf.inference.passes import features_of, kernel_free, with_features
+from gpclf.inference.predictive import log_probabilities
 from gpclf.inference.rules import Rule
 from gpclf.likelihoods import Likelihood
 from gpclf.model import Prepared
@@ -24,7 +25,6 @@ from gpclf.precision import rounded
 FOLDS = 5
 SCORED = 1000  # rows are enough to tell two kernels apart: then not every fold is fitted
 CLEARLY = 2.0  # standard errors by which other scores are higher: then not even those
-STEP_OF_LENGTHS = 128  # of rows that are scored together: few lengths, few programs
 
 Marginals = tuple[Float[Array, "B C"], Float[Array, "B C"]]
 
@@ -32,13 +32,6 @@ Marginals = tuple[Float[Array, "B C"], Float[Array, "B C"]]
 @program
 def _marginals(prepared: Prepared, q: Moments, chunk: Chunk) -> Marginals:
     return prepared.marginals(features_of(prepared, chunk), q)
-
-
-@program
-def _log_probabilities(
-    likelihood: Likelihood, mu: Float[Array, "B C"], nu: Float[Array, "B C"]
-) -> Float[Array, "B K"]:
-    return jax.vmap(likelihood.log_probabilities)(mu, nu)
 
 
 def folds_of(
@@ -114,10 +107,11 @@ class Folds(NamedTuple):
     fitted: int  # so many of the folds; none where rows are too few
 
     @classmethod
-    def of(cls, rows: Rows, rng: np.random.Generator) -> "Folds":
-        """Drawn at random."""
-        fold, distinct = folds_of(rows, rng)
-        return cls(rows, fold, distinct, folds_enough(int(distinct.sum())) if all(distinct) else 0)
+    def of(cls, rows: Rows, rng: np.random.Generator, count: int = FOLDS) -> "Folds":
+        """Drawn at random. Of two only one is fitted, and scored by the rows of the other."""
+        fold, distinct = folds_of(rows, rng, count)
+        fitted = 1 if count == 2 else folds_enough(int(distinct.sum()), count)
+        return cls(rows, fold, distinct, fitted if all(distinct) else 0)
 
     def under(self, prepared: Prepared) -> "Folds":
         """The same folds with the features of a kernel, which are few enough to be kept."""
@@ -135,8 +129,7 @@ def fold_scores(
 ) -> tuple[RowScores, list[Natural]]:
     """Every row that is left out once, and the q of each fold, from where they start.
 
-    Features are kept with the rows: `prepared` may have any kernel, and programs of another serve.
-    No further fold is fitted once other scores are clearly higher.
+    Features are kept with the rows. No further fold is fitted once other scores are clearly higher.
     """
     logs, weights, ends, found = [], [], [], NOTHING
     for number in range(folds.fitted):
@@ -164,17 +157,15 @@ def _scored(
     def chosen(chunk: Chunk, own: np.ndarray) -> tuple[np.ndarray, ...]:
         weight = np.asarray(chunk.weight, np.float64)
         which = own & (weight > 0)
-        mu, nu = _marginals(*rounded((prepared, m), chunk.X.dtype), chunk)
+        ready = rounded((kernel_free(prepared, chunk), m), chunk.X.dtype)
+        mu, nu = _marginals(*ready, chunk)
         parts = (mu, nu, chunk.y)
         return *(np.asarray(part)[which] for part in parts), weight[which]
 
     mu, nu, y, weight = map(np.concatenate, zip(*rows.keep(chosen, out), strict=True))
     likelihood = prepared.model.likelihood
     assert isinstance(likelihood, Likelihood)  # of all classes
-    length = -(-len(y) // STEP_OF_LENGTHS) * STEP_OF_LENGTHS
-    fill = np.ones((length - len(y), mu.shape[1]), mu.dtype)
-    filled = (np.concatenate([part, fill]) for part in (mu, nu))
-    logs = np.asarray(_log_probabilities(likelihood, *filled), np.float64)
+    logs = log_probabilities(likelihood, mu, nu)
     return logs[np.arange(len(y)), y], weight
 
 

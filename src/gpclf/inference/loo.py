@@ -9,17 +9,19 @@ site that is nearly all that is known of its row, 1 − τs close to 0, would ha
 such rows are counted, and where they are many the score is not to be trusted. Folds are, then.
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
+from scipy.special import log_softmax
 
-from gpclf.compilation import program
+from gpclf.compilation import PLAIN, program
 from gpclf.data import Chunk, Kept, Rows
 from gpclf.gaussian import Moments, Natural, moments
 from gpclf.inference.passes import as_q_takes, features_of
+from gpclf.inference.predictive import log_probabilities
 from gpclf.likelihoods import Likelihood, Sites
 from gpclf.model import Prepared
 from gpclf.precision import rounded
@@ -36,11 +38,11 @@ class LeaveOneOut(NamedTuple):
     logs: Float[np.ndarray, "N K"] | None = None  # of every row and class, where not too many
 
 
-@program
+@partial(program, options=PLAIN)
 def _without_own_site(
     prepared: Prepared, q: Moments, chunk: Chunk, sites: Sites | None
-) -> tuple[Float[Array, "B K"], Float[Array, "B"]]:
-    """log p of every row under q without its site, and the least 1 − τs of its functions."""
+) -> tuple[Float[Array, "B C"], Float[Array, "B C"], Float[Array, "B"]]:
+    """μ₋ and ν₋ of every row, and the least 1 − τs of its functions."""
     features = features_of(prepared, chunk)
     mu, nu = prepared.marginals(features, q)
     own = as_q_takes(prepared.sites(chunk.y, mu, nu), mu, q) if sites is None else sites
@@ -48,10 +50,7 @@ def _without_own_site(
     s = jnp.maximum(nu - (known[:, None] if known.ndim == 1 else known.T), 0.0)
     left = 1 - own.precision * s
     safe = jnp.maximum(left, jnp.finfo(s.dtype).eps)
-    likelihood = prepared.model.likelihood
-    assert isinstance(likelihood, Likelihood)
-    logs = jax.vmap(likelihood.log_probabilities)((mu - s * own.linear) / safe, nu - s + s / safe)
-    return jax.nn.log_softmax(logs, axis=1), jnp.min(left, axis=1)
+    return (mu - s * own.linear) / safe, nu - s + s / safe, jnp.min(left, axis=1)
 
 
 def leave_one_out(
@@ -59,15 +58,18 @@ def leave_one_out(
 ) -> LeaveOneOut:
     """One pass; `held`: the sites that make up q, or None for the ELBO's, which q tells."""
     m, _ = moments(q)
+    likelihood = prepared.model.likelihood
+    assert isinstance(likelihood, Likelihood)  # of all classes
 
     def found(chunk: Chunk, own: Sites | None = None) -> tuple[tuple[Any, Any, Any], Any]:
         weight = np.asarray(chunk.weight, np.float64)
         ready = rounded((prepared, m), chunk.X.dtype)
-        logs, left = map(np.asarray, _without_own_site(*ready, chunk, own))
+        mu, nu, left = map(np.asarray, _without_own_site(*ready, chunk, own))
+        logs = log_probabilities(likelihood, mu, nu)
         of_own = np.where(weight > 0, logs[np.arange(len(logs)), chunk.y], 0.0)
         kept = logs[weight > 0] if rows.n_rows * logs.shape[1] <= KEPT_NUMBERS else None
         return (weight @ of_own, weight @ (left < UNSURE), weight.sum()), kept
 
     (score, unsure, total), kept = rows.sum_and_keep(found, *([] if held is None else [held]))
-    logs = None if kept[0] is None else np.concatenate(kept).astype(np.float64)
+    logs = None if kept[0] is None else log_softmax(np.concatenate(kept), axis=1)
     return LeaveOneOut(float(score / total), float(unsure / total), logs)

@@ -17,6 +17,7 @@ from gpclf.compilation import program, program_of_two
 from gpclf.data import Chunk, Rows
 from gpclf.gaussian import Moments, Natural
 from gpclf.inputs import Features, Inputs, Nodes, Own
+from gpclf.kernels import Constant
 from gpclf.likelihoods.base import RowBound, Sites
 from gpclf.model import Prepared, for_each
 from gpclf.precision import cast, rounded
@@ -40,6 +41,14 @@ def features_of(prepared: Prepared, chunk: Chunk) -> Features:
 
 
 _kept = program_of_two(_new_features)
+
+
+def kernel_free(prepared: Prepared, chunk: Chunk) -> Prepared:
+    """Without the kernel where a chunk has its features: what is compiled then serves any."""
+    model = prepared.model
+    if chunk.features is None or not (model.shared and prepared.sites_say_all):
+        return prepared
+    return replace(prepared, model=replace(model, kernel=Constant()))
 
 
 def weights_of(prepared: Prepared, chunk: Chunk) -> Float[Array, "R"]:
@@ -138,7 +147,8 @@ def step_pass(prepared: Prepared, q: Moments, chunk: Chunk) -> tuple[Statistics,
         found = gradient_pass(prepared, q, chunk)
         return found.statistics(q), found.sites
     fast = prepared.model.inputs.costly
-    statistics, sites = _step_pass(fast, *rounded((prepared, q), chunk.X.dtype), chunk)
+    ready = rounded((kernel_free(prepared, chunk), q), chunk.X.dtype)
+    statistics, sites = _step_pass(fast, *ready, chunk)
     return widened(statistics), sites
 
 
@@ -162,9 +172,8 @@ def _step_pass(prepared: Prepared, q: Moments, chunk: Chunk) -> tuple[Statistics
 
 def held_sum(prepared: Prepared, sites: Sites, chunk: Chunk) -> Natural:
     """The natural parameters of sites that are held while the features change."""
-    return widened(
-        _held_sum(prepared.model.inputs.costly, rounded(prepared, chunk.X.dtype), sites, chunk)
-    )
+    ready = rounded(kernel_free(prepared, chunk), chunk.X.dtype)
+    return widened(_held_sum(prepared.model.inputs.costly, ready, sites, chunk))
 
 
 @program_of_two
@@ -227,7 +236,8 @@ class Pass(NamedTuple):
 def gradient_pass(prepared: Prepared, q: Moments, chunk: Chunk) -> Pass:
     """The bound of a chunk, its gradients, and the sites that they are."""
     fast = prepared.model.inputs.costly
-    found = _gradient_pass(fast, *rounded((prepared, q), chunk.X.dtype), chunk)
+    ready = rounded((kernel_free(prepared, chunk), q), chunk.X.dtype)
+    found = _gradient_pass(fast, *ready, chunk)
     return Pass(*widened(found[:-2]), *found[-2:])
 
 

@@ -20,14 +20,15 @@ from gpclf.data import Rows
 from gpclf.data.rows import KEPT_FLOATS
 from gpclf.gaussian import Natural
 from gpclf.inference.context import FitContext
-from gpclf.inference.left_out import Folds, RowScores, fold_scores
+from gpclf.inference.left_out import FOLDS, Folds, RowScores, fold_scores
 from gpclf.inference.natural import Limits
 from gpclf.inference.rules import Rule
 from gpclf.kernels import Kernel, Stationary
 from gpclf.model import Points, Theta, prepare
 
 SHORTER, SURER = 0.6, 4.0  # one step of the lengthscales, one of the variance
-MOST_ROWS = 4096  # that folds are made of
+MOST_ROWS = 4096  # that five folds are made of
+HALVES = 2**14  # rows, from which on so many are two halves, one to learn from and one to score
 MOST_CHOICES = 12  # from each kernel that was learned
 FIRST_STEPS, STEPS = 15, 6  # on the q of a fold: from the prior, and from a choice beside
 TOLERANCE = 10.0  # times that of the fit, for these
@@ -94,8 +95,10 @@ class _Scores:
         self.rule, self.theta, self.q, self.context = rule, theta, q, context
         self.starts, self.Z = starts, Z
         own = 1 if theta.model.shared else len(q.linear)
-        most = min(MOST_ROWS, KEPT_FLOATS // (own * Z.shape[-2]))
-        self.folds = Folds.of(_for_themselves(context.rows, most, context.rng), context.rng)
+        halves = context.rows.n_rows >= HALVES
+        most = min(HALVES if halves else MOST_ROWS, KEPT_FLOATS // (own * Z.shape[-2]))
+        few = _for_themselves(context.rows, most, context.rng)
+        self.folds = Folds.of(few, context.rng, 2 if halves else FOLDS)
         total = self.folds.rows.total_weight
         self.limits = Limits(STEPS, TOLERANCE * context.tolerance * total, context.slack(total))
         kind = type(theta.model.kernel)
@@ -111,13 +114,12 @@ class _Scores:
             theta = chosen_theta(self.starts, choice, self.families)._replace(Z=self.Z)
             prepared, _ = prepare(*theta, context.jitter)
             folds = self.folds.under(prepared)
-            same = replace(prepared, model=self.theta.model)  # whose programs are there already
             starts, limits = self.ends.get(near), self.limits
             if starts is None:  # not from the q of all rows: it knows those left out
                 starts = [self.q.prior(theta.Z.shape[-2])] * folds.fitted
                 limits = limits._replace(steps=FIRST_STEPS)
             best = self.found.get(near)
-            scores = fold_scores(self.rule, same, folds, starts, limits, best)
+            scores = fold_scores(self.rule, prepared, folds, starts, limits, best)
             self.found[choice], self.ends[choice] = scores
             context.log.remind(
                 "rows left out", min(1.0, len(self.found) / (2 * MOST_CHOICES)), self.theta, self.q

@@ -110,7 +110,14 @@ def table(
     headings: Sequence[str], rows: Sequence[Sequence[Any]], numbers: Sequence[str] = (), **look: Any
 ) -> Table:
     """Cells as they are: a name with brackets in it is no style."""
-    drawn = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, title_justify="left", **look)
+    drawn = Table(
+        box=SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        title_justify="left",
+        title_style="bold",
+        **look,
+    )
     for heading in headings:
         right = heading in numbers
         drawn.add_column(Text(heading), justify="right" if right else "left", no_wrap=right)

@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, ClassVar, get_type_hints
 
 import click
 import typer
@@ -13,6 +13,8 @@ import typer
 from gpclf.cli.console import Voice
 from gpclf.cli.errors import DEBUG, Mistake
 from gpclf.names import unknown
+
+PANEL = "_panel"  # of a class of options: the heading of these in the help
 
 
 def taking(kind: type, *examples: str) -> Callable[[Callable[[Any], None]], Callable[..., None]]:
@@ -23,6 +25,10 @@ def taking(kind: type, *examples: str) -> Callable[[Callable[[Any], None]], Call
             function(kind(**given))
 
         hints = get_type_hints(kind, include_extras=True)
+        for base in reversed(kind.__mro__):
+            for name in vars(base).get("__annotations__", {}):
+                if name != PANEL and PANEL in vars(base):
+                    hints[name].__metadata__[0].rich_help_panel = vars(base)[PANEL]
         parameters = [
             inspect.Parameter(
                 field.name,
@@ -33,7 +39,7 @@ def taking(kind: type, *examples: str) -> Callable[[Callable[[Any], None]], Call
             for field in fields(kind)
         ]
         command.__name__, command.__doc__ = function.__name__, function.__doc__
-        command.__annotations__ = {name: hints[name] for name in hints}
+        command.__annotations__ = {field.name: hints[field.name] for field in fields(kind)}
         command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         command.examples = examples  # type: ignore[attr-defined]
         return command
@@ -49,6 +55,8 @@ def _want_debug(ctx: typer.Context, wanted: bool) -> bool:
 @dataclass(frozen=True, kw_only=True)
 class Common:
     """What every command takes."""
+
+    _panel: ClassVar[str] = "What is said"
 
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Say nothing but results and mistakes.")
@@ -70,6 +78,8 @@ class Common:
 @dataclass(frozen=True, kw_only=True)
 class Reading:
     """How a table is read."""
+
+    _panel: ClassVar[str] = "How the table is read"
 
     format: Annotated[
         str | None,

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from gpclf import __version__
-from gpclf.cli import demo, evaluate, fit, info, predict
+from gpclf.cli import compare, demo, evaluate, fit, info, predict
 from gpclf.cli.errors import Commands
 
 __all__ = ["app"]
@@ -23,7 +23,7 @@ def _add(command: Any) -> None:
     app.command(epilog="\n\n".join(("Examples:", *command.examples)))(command)
 
 
-for command in (fit.fit, evaluate.evaluate, predict.predict, info.info):
+for command in (fit.fit, evaluate.evaluate, predict.predict, info.info, compare.compare):
     _add(command)
 app.command()(demo.demo)
 

@@ -7,7 +7,6 @@ from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, get_type_hints
 
-import click
 import typer
 
 from gpclf.cli.console import Voice
@@ -134,11 +133,11 @@ def read_config(ctx: typer.Context, path: Path | None) -> Path | None:
     return path
 
 
-def _check(ctx: typer.Context, option: click.Parameter, value: Any, where: str) -> None:
+def _check(ctx: typer.Context, option: Any, value: Any, where: str) -> None:
     """One sentence that names the file, where a value is none of its option."""
     try:
         option.type_cast_value(ctx, value)
-    except click.BadParameter as error:
+    except typer.BadParameter as error:
         raise Mistake(f"{where} is {value!r}: {error.message}") from None
 
 

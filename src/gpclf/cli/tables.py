@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from gpclf.cli.arrow import compute as pc
 from gpclf.cli.errors import Mistake
 from gpclf.cli.kinds import CATEGORY, NUMBER, TRUTH, Place, values_of, words_of
 from gpclf.cli.sources import Source

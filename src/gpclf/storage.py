@@ -87,9 +87,9 @@ def write(path: str | os.PathLike, header: dict[str, Any], arrays: dict[str, np.
     try:
         _replace(target, content[:first] + checksum + content[last:])
     except OSError as error:
-        if error.filename is None:
+        if error.errno is None:
             raise
-        # it names the file beside the one that the user named
+        # it names no file, or the one beside that which the user named
         raise OSError(error.errno, error.strerror, str(target)) from None
 
 

@@ -94,5 +94,6 @@ def _warnings_as_lines() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         warnings.simplefilter("ignore", FutureWarning)
+        warnings.filterwarnings("ignore", "Error (reading|writing) persistent compilation cache")
         warnings.showwarning = show
         yield

@@ -142,7 +142,7 @@ def _check(ctx: Any, option: Any, value: Any, where: str) -> None:
     try:
         option.process_value(ctx, value)
     except typer.BadParameter as error:
-        raise Mistake(f"{where} is {value!r}: {error.message}") from None
+        raise Mistake(f"{where} is {value!r}: {error.message.rstrip('.')}.") from None
 
 
 def _plain(value: Any) -> Any:

@@ -26,7 +26,7 @@ from gpclf import inputs, kernels, likelihoods
 from gpclf.gaussian import Moments
 from gpclf.model import Model, Prepared
 
-FORMAT = 7
+FORMAT = 8
 MOST_HEADER = 2**25  # bytes
 NO_CHECKSUM = b"0" * 64  # stands for it while it is computed
 CHECKSUM = re.compile(rb'"sha256":"([0-9a-f]{64})"')

@@ -139,6 +139,10 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, ClassifierMixin, Base
         How much each feature matters, from the lengthscales: sums to one, 0 if constant.
     n_samples_seen_ : int
         The number of training rows, of all pieces together.
+    training_summary_ : Summary
+        What the training rows were like, column by column: quantiles, shares of levels, of missing
+        entries and of classes. `report` compares other tables with it; that of the first piece
+        where rows come in several.
     input_noise_std_ : None or array (D,)
         The standard deviation of the errors in the units of X, as learned or the median of those
         given, which is used at prediction where `X_std` is not given. None without errors.

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from gpclf.data import Columns, Scaling, encode, refuse_missing
+from gpclf.data import Columns, Scaling, Summary, encode, refuse_missing
 from gpclf.estimators import persistence, pictures
 from gpclf.estimators.measurement_error import as_the_kernel_sees, errors_for, errors_of
 from gpclf.estimators.parameters import check_count, check_joint
@@ -26,6 +26,7 @@ class FittedClassifier:
     classes_: np.ndarray
     history_: dict[str, np.ndarray]
     input_noise_std_: np.ndarray | None
+    training_summary_: Summary
     _columns: Columns
     _scaling: Scaling
 

@@ -84,8 +84,8 @@ def _good(subject: Subject, judged: Judged) -> str:
         f"It names the right class of {percent(right.value)} of the rows (95 % interval "
         f"{percent(right.low)} to {percent(right.high)}); to name the most frequent class always "
         f"would be right for {percent(guess['accuracy'])}. Its log-loss is {number(loss.value)} "
-        f"nats per row ({number(loss.low)} to {number(loss.high)}), where the shares of the classes "
-        f"alone have {number(guess['nll'])}."
+        f"nats per row ({number(loss.low)} to {number(loss.high)}), where the shares of the "
+        f"classes alone have {number(guess['nll'])}."
     )
 
 

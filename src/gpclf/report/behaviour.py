@@ -24,8 +24,8 @@ def importance(subject: Subject, found: Findings) -> Markup:
         finding = "No feature matters on its own"
     how = (
         f"How much the {loss} rises once the entries of a feature are shuffled, so that they tell "
-        f"nothing: means and 95 % intervals over {count(weights.n_rows)} rows. Of features that say "
-        "the same each may seem not to matter."
+        f"nothing: means and 95 % intervals over {count(weights.n_rows)} rows. Of features that "
+        "say the same each may seem not to matter."
     )
     shown = weights.features[:SHOWN]
     rows = [
@@ -38,19 +38,19 @@ def importance(subject: Subject, found: Findings) -> Markup:
         for place, f in enumerate(shown)
     ]
     headings = ["Feature", "Rise", "95 % interval", "Relevance"]
-    numbers = table("What each feature matters", headings, rows)
+    numbers = table("Rise and relevance of each feature", headings, rows)
     left_out = len(subject.names) - len(shown)
     more = f" The {count(left_out)} features that matter less are left out." if left_out else ""
     words = (
-        " Relevance is what the kernel itself says: how fast predictions may change along a feature, "
-        "from its lengthscales, together 100 %."
+        "Relevance is what the kernel itself says: how fast predictions may change along a "
+        "feature, from its lengthscales, together 100 %."
     )
     picture = figures.importance(weights, subject.names, f"Importance of features. {finding}.")
     return joined(
         [
             element("p", matters(subject, found)),
             figure(finding, how + more, picture, None),
-            element("p", words.strip()),
+            element("p", words),
             numbers,
         ]
     )
@@ -77,7 +77,7 @@ def _one_dependence(subject: Subject, found: Dependence) -> Markup:
     places = sorted([low, high])
     ends = [percent(found.mean[place, k], 0) for place in places]
     at = [short(subject.value(found.feature, found.grid[place])) for place in places]
-    finding = f"“{name}” at {at[0]} and {at[1]}: “{who}” has {ends[0]} and {ends[1]}"
+    finding = f"Probability of “{who}”: {ends[0]} where “{name}” is {at[0]}, {ends[1]} at {at[1]}"
     if abs(found.mean[low, k] - found.mean[high, k]) < 0.01:
         finding = f"“{name}” alone changes next to nothing"
     headings = ["Value"]
@@ -105,9 +105,9 @@ def uncertainty(subject: Subject, rows: Table, found: Findings, logs: np.ndarray
         f"In the least sure tenth of the rows, {percent(last)} of the uncertainty is the model's"
     )
     caption = (
-        f"The entropy of the predicted class of {count(unsure.n_split)} rows. “Data”: classes overlap, "
-        "and no label would help. “Model”: there were few training rows like it, and labels near "
-        "by would help."
+        f"The entropy of the predicted class of {count(unsure.n_split)} rows. “Data”: classes "
+        "overlap, and no label would help. “Model”: there were few training rows like it, and "
+        "labels near by would help."
     )
     tenths = [
         [count(place + 1), number(data), number(model), number(data + model)]
@@ -134,8 +134,8 @@ def uncertainty(subject: Subject, rows: Table, found: Findings, logs: np.ndarray
             element("h3", "The most surprising rows"),
             element(
                 "p",
-                "Those whose own class was given the least probability: a rare case, a wrong label, "
-                "or something that the features do not tell.",
+                "Those whose own class was given the least probability: a rare case, a wrong "
+                "label, or something that the features do not tell.",
             ),
             _row_table(subject, rows, logs, chosen, "The most surprising rows", {}),
         ]
@@ -169,7 +169,7 @@ def _row_table(
         line += [column[place] for column in extra.values()]
         line += [short(subject.value(int(f), float(rows.X[row, f])), 40) for f in shown]
         lines.append(line)
-    return table(caption, headings, lines, words=3 if known else 2)
+    return table(caption, headings, lines, words=3 if known else 2, narrow=True)
 
 
 def drift(subject: Subject, found: Findings) -> Markup:

@@ -5,7 +5,7 @@ import numpy as np
 from gpclf.report import figures
 from gpclf.report.markup import Markup, element, figure, joined, table
 from gpclf.report.subject import Subject
-from gpclf.report.words import count, number
+from gpclf.report.words import number
 
 STEPS = 12  # of a history, as a table
 
@@ -16,9 +16,9 @@ def history(subject: Subject) -> Markup:
     bound = np.asarray(subject.history["elbo"], np.float64)
     if not len(bound):
         return element("p", "The model file has no history.")
+    first, last, took = (float(each) for each in (bound[0], bound[-1], seconds[-1]))
     finding = (
-        f"The bound went from {number(bound[0])} to {number(bound[-1])} nats per row in "
-        f"{number(seconds[-1], 1)} s"
+        f"The bound went from {number(first)} to {number(last)} nats per row in {number(took, 1)} s"
     )
     caption = (
         "What was climbed: a bound on the log-probability of the training labels, less what the "
@@ -27,7 +27,7 @@ def history(subject: Subject) -> Markup:
     kept = np.unique(np.linspace(0, len(bound) - 1, STEPS).astype(int))
     stages = subject.history["stage"]
     rows = [
-        [count(int(step)), str(stages[step]), number(seconds[step], 1), number(bound[step])]
+        [str(step), str(stages[step]), number(float(seconds[step]), 1), number(float(bound[step]))]
         for step in kept
     ]
     numbers = table(
@@ -40,8 +40,8 @@ def history(subject: Subject) -> Markup:
 LIMITS = (
     "Probabilities hold for rows that come about as the training rows did. Look at “Drift” before "
     "trusting them elsewhere.",
-    "Far from all training rows they go back to what the classes' shares alone would say, and the "
-    "model's part of the uncertainty is large.",
+    "Far from all training rows they go back towards equal ones, and the model's part of the "
+    "uncertainty is large.",
     "What matters to the model need not be what causes the class.",
     "A category that no training row had counts as an average one; a missing number as its mean "
     "given the others of the row.",

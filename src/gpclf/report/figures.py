@@ -14,7 +14,7 @@ from gpclf.report.ranking import Curve
 from gpclf.report.subject import Subject
 from gpclf.report.svg import DASHES, INK, LINE, SERIES, SOFT, drawing, written
 from gpclf.report.unsure import Unsure
-from gpclf.report.words import short
+from gpclf.report.words import SPACE, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,10 +53,14 @@ def confusion(counts: np.ndarray, names: Sequence[str], label: str) -> Markup:
         for i, j in np.ndindex(size, size):
             if counts[i, j]:
                 colour = SERIES[0] if i == j else SERIES[1]
-                square = {"color": colour, "alpha": 0.08 + 0.5 * shares[i, j], "lw": 0}
+                square: dict[str, Any] = {
+                    "color": colour,
+                    "alpha": 0.08 + 0.5 * shares[i, j],
+                    "lw": 0,
+                }
                 axes.fill_between([j - 0.48, j + 0.48], i - 0.48, i + 0.48, **square)
             text = f"{counts[i, j]:,}" if counts[i, j] else "·"
-            small = 8.5 if size <= 6 else 7
+            small = 10 if size <= 5 else 8
             axes.text(j, i, text, ha="center", va="center", fontsize=small, color=INK)
         words = [short(name, 26 if size <= 4 else 14) for name in names]
         turned = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"} if size > 4 else {}
@@ -75,7 +79,11 @@ def curves(lines: Sequence[tuple[str, Curve]], kind: str, label: str) -> Markup:
         if kind == "roc":
             axes.plot([0, 1], [0, 1], color=SOFT, lw=1, ls=(0, (4, 3)))
         for place, (name, curve) in enumerate(lines):
-            style = {"color": SERIES[place], "ls": DASHES[place], "label": short(name)}
+            style: dict[str, Any] = {
+                "color": SERIES[place],
+                "ls": DASHES[place],
+                "label": short(name),
+            }
             drawn = "default" if kind == "roc" else "steps-pre"
             axes.plot(curve.x, curve.y, drawstyle=drawn, **style)
         x, y = ("false alarms", "hits") if kind == "roc" else ("hits (recall)", "precision")
@@ -113,7 +121,7 @@ def dependence(found: Dependence, subject: Subject, label: str) -> Markup:
         for k, name in enumerate(names):
             mean, spread = found.mean[:, k], found.spread[:, k]
             low, high = np.clip(mean - spread, 0, 1), np.clip(mean + spread, 0, 1)
-            style = {"color": SERIES[k], "label": name}
+            style: dict[str, Any] = {"color": SERIES[k], "label": name}
             if levels:
                 shift = (k - (len(names) - 1) / 2) * 0.16
                 axes.errorbar(
@@ -123,7 +131,7 @@ def dependence(found: Dependence, subject: Subject, label: str) -> Markup:
                 axes.fill_between(x, low, high, color=SERIES[k], alpha=0.16, lw=0)
                 axes.plot(x, mean, ls=DASHES[k], **style)
         if levels:
-            words = [short(subject.value(found.feature, code), 14) for code in found.grid]
+            words = [short(subject.value(found.feature, float(code)), 14) for code in found.grid]
             turned = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
             axes.set_xticks(x, words, **(turned if len(words) > 4 else {}))
         axes.set(ylim=(-0.02, 1.02), xlabel=short(subject.names[found.feature], 50))
@@ -140,7 +148,11 @@ def uncertainty(found: Unsure, label: str) -> Markup:
     with drawing(2.9) as (figure, axes):
         places = np.arange(1, len(found.data) + 1)
         axes.bar(places, found.data, 0.72, color=SERIES[0], alpha=0.45, lw=0, label="data: overlap")
-        style = {"color": SERIES[1], "lw": 0, "label": "model: too few rows like it"}
+        style: dict[str, Any] = {
+            "color": SERIES[1],
+            "lw": 0,
+            "label": "model: too few rows like it",
+        }
         axes.bar(places, found.model, 0.72, found.data, **style)
         axes.set(xlabel="tenths of the rows, the surest first", ylabel="uncertainty, nats")
         axes.set_xticks(places)
@@ -155,7 +167,7 @@ def drift(found: Sequence[ColumnDrift], names: Sequence[str], label: str) -> Mar
     with drawing(1.05 + 0.27 * len(words)) as (figure, axes):
         places = np.arange(len(words))
         psi = np.array([each.psi for each in found])
-        style = {"color": SERIES[0], "alpha": 0.55, "lw": 0, "label": "this table"}
+        style: dict[str, Any] = {"color": SERIES[0], "alpha": 0.55, "lw": 0, "label": "this table"}
         axes.barh(places, psi, WIDE, **style)
         chance = [each.chance for each in found]
         axes.plot(chance, places, "|", ms=11, mew=1.6, color=SERIES[1], label="chance alone")
@@ -177,7 +189,11 @@ def history(found: Mapping[str, np.ndarray], label: str) -> Markup:
         axes.plot(seconds[kept], bound[kept], color=LINE, lw=1, zorder=0)
         for place, name in enumerate(dict.fromkeys(stage.tolist())):
             here = kept[stage[kept] == name]
-            style = {"color": SERIES[place % 6], "marker": "osD^vP"[place % 6], "ms": 3.2}
+            style: dict[str, Any] = {
+                "color": SERIES[place % 6],
+                "marker": "osD^vP"[place % 6],
+                "ms": 3.2,
+            }
             axes.plot(seconds[here], bound[here], ls="", label=name, **style)
         good = bound[np.isfinite(bound)]
         if len(good) > 4:  # a bad start would flatten all that follows
@@ -202,7 +218,7 @@ def _rows_of_bars(axes: "Axes", words: Sequence[str]) -> None:
 def _percents(axes: "Axes", which: str) -> None:
     from matplotlib.ticker import PercentFormatter
 
-    form: Any = PercentFormatter(1.0, decimals=0)
+    form: Any = PercentFormatter(1.0, decimals=0, symbol=f"{SPACE}%")
     if "x" in which:
         axes.xaxis.set_major_formatter(form)
     if "y" in which:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from gpclf.data import blocks
 from gpclf.report.dependence import MOST_FEATURES, Dependence, dependence
 from gpclf.report.drift import ColumnDrift, drift
 from gpclf.report.importance import Importance, importance
@@ -19,6 +20,7 @@ from gpclf.report.unsure import Unsure, surprising, unsure
 SHOWN = 12  # classes, columns: the top dozen
 DRAWN = 6  # curves in one picture
 BINS = 10
+PREDICTED = 0.25  # of the work
 
 Tell = Callable[[str, float], None]  # a stage, and the share of all work that is done
 
@@ -80,14 +82,14 @@ class Findings:
 def find(subject: Subject, table: Table, seed: int, tell: Tell) -> tuple[Findings, np.ndarray]:
     """Ask the classifier everything; also the log-probabilities of all rows."""
     rng = np.random.default_rng(seed)
-    tell("predictions", 0.0)
-    logs = subject.log_proba(table.X, table.std)
-    tell("scores", 0.25)
+    logs = _predictions(subject, table, tell)
+    tell("scores", PREDICTED)
     judged = None if table.y is None else judge(subject, logs, table.y, seed)
     tell("importance of features", 0.35)
     weights = importance(subject, table, rng)
     tell("dependence on features", 0.6)
-    wanted = [int(f) for f in weights.features[:MOST_FEATURES]]
+    counts = max(int(np.sum(weights.low > 0)), 1)  # those that make a difference, or the first
+    wanted = [int(f) for f in weights.features[: min(counts, MOST_FEATURES)]]
     found = [dependence(subject, table, feature, rng) for feature in wanted]
     tell("uncertainty", 0.8)
     not_known = unsure(subject, table, logs, rng)
@@ -97,6 +99,16 @@ def find(subject: Subject, table: Table, seed: int, tell: Tell) -> tuple[Finding
     shares = np.exp(logs).mean(axis=0)
     curves = tuple(each for each in found if each is not None)
     return Findings(len(logs), shares, judged, weights, curves, not_known, moved, same), logs
+
+
+def _predictions(subject: Subject, table: Table, tell: Tell) -> np.ndarray:
+    """Of all rows, block by block."""
+    done = []
+    for block in blocks(len(table.X)):
+        tell("predictions", PREDICTED * block.start / len(table.X))
+        part = table.part(block)
+        done.append(subject.log_proba(part.X, part.std))
+    return np.concatenate(done)
 
 
 def judge(subject: Subject, logs: np.ndarray, y: np.ndarray, seed: int) -> Judged:
@@ -134,8 +146,9 @@ def reliability(logs: np.ndarray, y: np.ndarray, seed: int) -> Reliability:
     full = curve.count > 0
     hits = np.round(np.where(full, curve.accuracy, 0.0) * curve.count)
     low, high = wilson(hits, curve.count)
-    parts = (curve.confidence, curve.accuracy, low, high, curve.count)
-    return Reliability(*(part[full] for part in parts), *ece_by_chance(logs, y, seed=seed))
+    mean, most = ece_by_chance(logs, y, seed=seed)
+    confidence, accuracy = curve.confidence[full], curve.accuracy[full]
+    return Reliability(confidence, accuracy, low[full], high[full], curve.count[full], mean, most)
 
 
 def _by_class(logs: np.ndarray, y: np.ndarray, shown: np.ndarray) -> tuple[ClassScores, ...]:
@@ -174,8 +187,8 @@ def plain(value: Any) -> Any:
     """The same as dictionaries, lists and numbers, ready for JSON; what is not finite as None."""
     if is_dataclass(value) and not isinstance(value, type):
         return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
-    if hasattr(value, "_asdict"):
-        return plain(value._asdict())
+    if isinstance(value, tuple) and (names := getattr(value, "_fields", None)):
+        return plain(dict(zip(names, value, strict=True)))
     if isinstance(value, Mapping):
         return {str(name): plain(each) for name, each in value.items()}
     if isinstance(value, np.ndarray):

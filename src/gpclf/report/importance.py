@@ -4,6 +4,7 @@ With labels the rise of the log-loss (Breiman 2001, with the log-loss in the pla
 without them KL(p ‖ p shuffled), which is that rise if the probabilities are right.
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -13,8 +14,9 @@ from scipy.stats import norm
 from gpclf.report.intervals import LEVEL
 from gpclf.report.subject import Subject, Table
 
-MOST_ROWS, REPEATS, MOST_FEATURES = 2000, 5, 30
-BUDGET, BUDGET_WITH_ERRORS = 400_000, 8_000  # predictions: some seconds
+MOST_ROWS, MOST_FEATURES = 2000, 30
+REPEATS, REPEATS_WITH_ERRORS = 5, 2
+BUDGET, BUDGET_WITH_ERRORS = 400_000, 3_000  # predictions: some seconds
 FEWEST_ROWS = 50
 
 
@@ -33,11 +35,16 @@ class Importance(NamedTuple):
 def importance(subject: Subject, table: Table, rng: np.random.Generator) -> Importance:
     """Of the features of most relevance, on rows drawn at random; intervals are over rows."""
     features = np.argsort(-subject.relevance, kind="stable")[:MOST_FEATURES]
-    budget = BUDGET if table.std is None else BUDGET_WITH_ERRORS
-    most = int(np.clip(budget // (REPEATS * len(features)), FEWEST_ROWS, MOST_ROWS))
+    budget, repeats = (
+        (BUDGET, REPEATS) if table.std is None else (BUDGET_WITH_ERRORS, REPEATS_WITH_ERRORS)
+    )
+    most = int(np.clip(budget // (repeats * len(features)), FEWEST_ROWS, MOST_ROWS))
     rows = table.sample(most, rng)
     base = subject.log_proba(rows.X, rows.std)
-    rises = np.array([_rise(subject, rows, int(f), base, rng) for f in features])
+    shuffled = partial(_shuffled, subject, rows, base, rng)
+    rises = np.array(
+        [np.mean([shuffled(int(f)) for _ in range(repeats)], axis=0) for f in features]
+    )
     half = norm.ppf((1 + LEVEL) / 2) * rises.std(axis=1) / np.sqrt(max(len(rows.X) - 1, 1))
     mean = rises.mean(axis=1)
     order = np.lexsort((features, -mean))
@@ -52,23 +59,19 @@ def importance(subject: Subject, table: Table, rng: np.random.Generator) -> Impo
     )
 
 
-def _rise(
-    subject: Subject, rows: Table, feature: int, base: np.ndarray, rng: np.random.Generator
+def _shuffled(
+    subject: Subject, rows: Table, base: np.ndarray, rng: np.random.Generator, feature: int
 ) -> np.ndarray:
-    """Of each row, the mean over shuffles; the error of an entry goes where the entry goes."""
-    total = np.zeros(len(rows.X))
-    for _ in range(REPEATS):
-        order = rng.permutation(len(rows.X))
-        X, std = rows.X.copy(), rows.std
-        X[:, feature] = X[order, feature]
-        if std is not None and len(std) > 1:
-            std = std.copy()
-            std[:, feature] = std[order, feature]
-        logs = subject.log_proba(X, std)
-        if rows.y is None:
-            p = np.exp(base)
-            total += np.sum(np.where(p > 0, p * (base - logs), 0.0), axis=1)
-        else:
-            own = rows.y[:, None]
-            total += (np.take_along_axis(base, own, 1) - np.take_along_axis(logs, own, 1))[:, 0]
-    return total / REPEATS
+    """The rise of every row; the error of an entry goes where the entry goes."""
+    order = rng.permutation(len(rows.X))
+    X, std = rows.X.copy(), rows.std
+    X[:, feature] = X[order, feature]
+    if std is not None and len(std) > 1:
+        std = std.copy()
+        std[:, feature] = std[order, feature]
+    logs = subject.log_proba(X, std)
+    if rows.y is None:
+        p = np.exp(base)
+        return np.sum(np.where(p > 0, p * (base - logs), 0.0), axis=1)
+    own = rows.y[:, None]
+    return (np.take_along_axis(base, own, 1) - np.take_along_axis(logs, own, 1))[:, 0]

@@ -11,10 +11,10 @@ from gpclf.report.subject import Subject
 from gpclf.report.words import count, number, percent, short
 
 SCORES = {
-    "nll": ("Log-loss", "nats of surprise per row; less is better"),
-    "brier": ("Brier score", "squared error of the probabilities, 0 to 2; less is better"),
+    "nll": ("Log-loss", "nats of surprise per row, less is better"),
+    "brier": ("Brier score", "squared error of the probabilities, 0 to 2, less is better"),
     "accuracy": ("Accuracy", "share of rows whose class is named"),
-    "auc": ("AUC", "pairs of a class and another in the right order, mean over classes"),
+    "auc": ("AUC", "pairs of rows in the right order, mean over classes"),
     "ece": ("Calibration error", "mean gap between probability and what came true"),
 }
 RECALL = 0.9  # at which a precision is told
@@ -28,12 +28,13 @@ def scores(subject: Subject, judged: Judged) -> Markup:
         value, low, high = judged.scores[name]
         guess = judged.guess.get(name)
         ends = f"{number(low)} to {number(high)}"
-        rows.append([title, number(value), ends, "—" if guess is None else number(guess), meaning])
-    headings = ["Score", "Value", "95 % interval", "Class shares", "What it is"]
+        first = joined([title, element("small", meaning)])
+        rows.append([first, number(value), ends, "—" if guess is None else number(guess)])
+    headings = ["Score", "Value", "95 % interval", "Class shares"]
     words = element(
         "p",
         "Intervals are by the bootstrap: how far other rows of the same kind would move a score. "
-        "“Class shares” is what one gets by giving every row the shares of the classes in training.",
+        "“Class shares” is what one gets by giving every row the shares of the training classes.",
     )
     left_out = len(subject.classes) - len(judged.by_class)
     more = f" The {count(left_out)} classes with fewer rows are left out." if left_out else ""

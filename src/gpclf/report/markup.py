@@ -26,7 +26,7 @@ def clean_edges(value: str) -> str:
 
 
 def element(name: str, /, *children: Any, **attributes: Any) -> Markup:
-    """<name …>children</name>; `class_` for class, `aria_label` for aria-label; None is left out."""
+    """<name …>children</name>; `class_` is class, `aria_label` aria-label; None is left out."""
     given = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(clean(str(value)))}"'
         for key, value in attributes.items()
@@ -44,9 +44,16 @@ def joined(parts: Iterable[Any]) -> Markup:
 
 
 def table(
-    caption: str, headings: Sequence[str], rows: Iterable[Sequence[Any]], words: int = 1
+    caption: str,
+    headings: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    words: int = 1,
+    narrow: bool = False,
 ) -> Markup:
-    """A table in a box that scrolls by itself; its first `words` columns are words, not numbers."""
+    """A table in a box that scrolls by itself; its first `words` columns are words, not numbers.
+
+    `narrow`: the first column holds short entries only.
+    """
     kinds = ["" if place < words else "n" for place in range(len(headings))]
     head = [
         element("th", heading, scope="col", class_=kind or None)
@@ -67,7 +74,8 @@ def table(
         element("thead", element("tr", *head)),
         element("tbody", *body),
     )
-    return element("div", inside, class_="scroll", tabindex="0", role="region", aria_label=caption)
+    kind = "scroll narrow" if narrow else "scroll"
+    return element("div", inside, class_=kind, tabindex="0", role="region", aria_label=caption)
 
 
 def figure(finding: str, caption: Any, picture: Markup, numbers: Markup | None) -> Markup:

@@ -89,9 +89,7 @@ def sections(subject: Subject, table: Table, found: Findings, logs: Any) -> list
 
 
 def _title(subject: Subject) -> str:
-    return (
-        "Report on a classifier" if subject.label is None else f"How well is {subject.label} told?"
-    )
+    return "Model report" if subject.label is None else f"Model report: {subject.label}"
 
 
 def _facts(subject: Subject, found: Findings, date: str | None) -> str:

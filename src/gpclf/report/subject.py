@@ -1,4 +1,4 @@
-"""What a report is about: a classifier as far as a report asks it, and the rows that it is asked of.
+"""What a report is about: a classifier as far as a report asks it, and rows to ask it of.
 
 Tables are codes, as `gpclf.data.columns` has them: numbers, and the places of levels.
 """
@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int, Shaped
 
 from gpclf.data import Columns, Summary
+from gpclf.report.words import measured
 
 Codes = Float[np.ndarray, "N D"]
 Errors = np.ndarray | None  # standard deviations of the errors of X, one row for all or one each
@@ -61,4 +62,4 @@ class Subject:
         levels = self.columns.levels[column]
         if np.isnan(code) or (levels is not None and code >= len(levels)):
             return MISSING
-        return f"{code:.6g}" if levels is None else str(levels[int(code)])
+        return measured(code) if levels is None else str(levels[int(code)])

@@ -7,13 +7,14 @@ import numpy as np
 
 SPACE = "\N{NO-BREAK SPACE}"
 LONGEST = 26  # characters of a name in a picture
+_BLANKS = re.compile(r"[ \t\n\r\f\v]+")  # not the space that holds a number and its unit
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 
 def clean(text: str) -> str:
     """What may stand in a page: one line, without control characters."""
     visible = "".join(c for c in text if unicodedata.category(c) != "Cf")  # no turned directions
-    return " ".join(_CONTROL.sub("\N{REPLACEMENT CHARACTER}", visible).split())
+    return _BLANKS.sub(" ", _CONTROL.sub("\N{REPLACEMENT CHARACTER}", visible)).strip(" ")
 
 
 def short(text: str, most: int = LONGEST) -> str:
@@ -46,6 +47,12 @@ def number(value: float, digits: int = 3) -> str:
         text = f"{value:,.0f}"
     else:
         text = f"{value:.{digits}f}"
+    return text.replace("-", "−")
+
+
+def measured(value: float, digits: int = 4) -> str:
+    """An entry of a table, with about so many digits."""
+    text = f"{value:,.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.{digits}g}"
     return text.replace("-", "−")
 
 

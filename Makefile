@@ -7,17 +7,17 @@ BIN := $(VENV)/bin
 help: ## show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-$(VENV)/.plot: pyproject.toml
+$(VENV)/.plain: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[plot]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	@touch $@ $(VENV)/.plot
+	@touch $@ $(VENV)/.plain
 
-demo: $(VENV)/.plot ## fit digits and breast cancer, print the table, draw two pictures
+demo: $(VENV)/.plain ## fit digits and breast cancer, print the table, draw two pictures
 	$(BIN)/gpclf demo
 
 check: $(VENV)/.dev ## lint, format, types, floors
@@ -37,7 +37,7 @@ LOWEST = import re, tomllib; \
   project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
   extras = project["optional-dependencies"]; \
   tools = r"gpclf|import-linter|pyright|pytest-xdist|ruff"; \
-  needed = project["dependencies"] + extras["plot"] + extras["dev"]; \
+  needed = project["dependencies"] + extras["excel"] + extras["dev"]; \
   print(*(each.replace(">=", "==") for each in needed if not re.match(tools, each)), sep="\n")
 
 $(VENV)-lowest/.done: pyproject.toml

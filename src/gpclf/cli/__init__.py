@@ -1,15 +1,30 @@
 """The command `gpclf`: one file per subcommand."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from gpclf import __version__
-from gpclf.cli import demo
+from gpclf.cli import demo, evaluate, fit, info, predict, report
+from gpclf.cli.errors import Commands
 
 __all__ = ["app"]
 
-app = typer.Typer(no_args_is_help=True, add_completion=False)
+app = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
+)
+
+
+def _add(command: Any) -> None:
+    """A subcommand whose help ends with its examples, one a line."""
+    app.command(epilog="\n\n".join(("Examples:", *command.examples)))(command)
+
+
+for command in (fit.fit, evaluate.evaluate, predict.predict, report.report, info.info):
+    _add(command)
 app.command()(demo.demo)
 
 

@@ -89,8 +89,8 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, Shown, ClassifierMixi
         Stop when a step gains less than this, in nats per row. Epochs of batches are as many as
         planned.
     callback : None or callable, default=None
-        Called at every step with a snapshot that has `stage`, `seconds`, `elbo` (per row) and
-        `predict_log_proba`; its time does not count.
+        Called at every step with a snapshot that has `stage`, `seconds`, `elbo` (per row), `share`
+        (of the work planned, done) and `predict_log_proba`; its time does not count.
     categorical_features : "from_dtype", None or list, default="from_dtype"
         Columns that hold categories instead of numbers: in a frame those of category, string and
         boolean type; or none; or indices, names or a mask. From three to 1,000 become one column
@@ -151,6 +151,8 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, Shown, ClassifierMixi
         Why the fit ended.
     jitter_ : float
         What was added to the diagonal of k(Z, Z), relative to its mean.
+    notes_ : None or dict
+        Of a model that was loaded: what `save` was told to keep with it.
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {

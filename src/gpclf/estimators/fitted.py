@@ -230,10 +230,14 @@ class FittedClassifier:
             made.save(path)
         return made
 
-    def save(self, path: str | os.PathLike) -> None:
-        """Write the fitted classifier as one file, without pickle: safe to open from a stranger."""
+    def save(self, path: str | os.PathLike, notes: dict[str, Any] | None = None) -> None:
+        """Write the fitted classifier as one file, without pickle: safe to open from a stranger.
+
+        `notes` is what you want to know of it later, as JSON can hold it; `load` gives it back as
+        `notes_`. None: those that it was loaded with, if there were some.
+        """
         check_is_fitted(self, "posterior_")
-        persistence.save(self, path)
+        persistence.save(self, path, getattr(self, "notes_", None) if notes is None else notes)
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> Any:

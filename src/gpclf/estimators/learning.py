@@ -131,6 +131,7 @@ def learn(
     clf.history_ = result.history
     clf.stopped_ = result.stopped
     clf.jitter_ = result.jitter
+    clf.notes_ = None  # those of another fit
     clf.selection_ = result.tried
     clf.loo_score_, clf.loo_unsure_ = result.left_out or (None, None)
     clf.input_noise_std_ = typical(result.theta.model.inputs, training.std, scaling)

@@ -1,5 +1,6 @@
 """A fitted classifier as one file, and back."""
 
+import json
 import os
 from typing import Any
 
@@ -17,8 +18,8 @@ KEPT = Engine | Module | np.ndarray | np.generic | bool | int | float | str | No
 ARRAYS = ("inducing_points_", "relevance_", "input_noise_std_")
 
 
-def save(classifier: Any, path: str | os.PathLike) -> None:
-    """Write what prediction needs, the parameters and a summary of the training."""
+def save(classifier: Any, path: str | os.PathLike, notes: dict[str, Any] | None) -> None:
+    """Write what prediction needs, the parameters, a summary of the training, and `notes`."""
     from gpclf import __version__  # which has the classifier itself
 
     arrays: dict[str, np.ndarray] = {}
@@ -41,8 +42,19 @@ def save(classifier: Any, path: str | os.PathLike) -> None:
         "history": {k: _listed(v) for k, v in classifier.history_.items()},
         "fitted": {name: getattr(classifier, name) for name in FITTED},
         "arrays": {name: storage.describe(getattr(classifier, name), arrays) for name in ARRAYS},
+        "notes": _as_json(notes),
     }
     storage.write(path, header, arrays)
+
+
+def _as_json(notes: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Notes as they will come back, or one sentence about what cannot."""
+    if notes is not None and not isinstance(notes, dict):
+        raise ValueError(f"notes must be a dict or None, got {type(notes).__name__}.")
+    try:
+        return json.loads(json.dumps(notes))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"notes must hold what JSON can: {error}.") from None
 
 
 def _described(value: Any, arrays: dict[str, np.ndarray]) -> Any:
@@ -96,6 +108,7 @@ def load(kind: type, path: str | os.PathLike) -> Any:
             setattr(classifier, name, storage.restore(header["arrays"][name], arrays))
     except storage.MOST_DAMAGE as error:
         raise ValueError(f"{path} is damaged: its header lacks {error}.") from None
+    classifier.notes_ = header.get("notes")
     classifier.kernel_ = classifier.posterior_.prepared.model.kernel
     classifier.likelihood_ = classifier.posterior_.likelihood
     return classifier

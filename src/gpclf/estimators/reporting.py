@@ -34,6 +34,7 @@ def subject_of(clf: Any) -> report.Subject:
 
     notes = getattr(clf, "notes_", None) or {}
     label = notes.get("label")
+    label = label.get("name") if isinstance(label, dict) else label
     return report.Subject(
         names=tuple(str(name) for name in names),
         columns=clf._columns,
@@ -79,7 +80,10 @@ def _card(clf: Any, names: Any) -> dict[str, dict[str, str]]:
     features = [short(str(name)) for name in names[:MOST_WORDS]]
     if len(names) > len(features):
         features.append(f"and {count(len(names) - len(features))} more")
-    data = {
+    notes = getattr(clf, "notes_", None) or {}
+    told = {"Table": "data", "Learned on": "created"}
+    data = {title: short(str(notes[key]), 120) for title, key in told.items() if key in notes}
+    data |= {
         "Training rows": count(clf.n_samples_seen_),
         "Classes": ", ".join(classes),
         f"Features ({count(len(names))})": ", ".join(features),

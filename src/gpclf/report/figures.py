@@ -99,7 +99,7 @@ def importance(found: Importance, names: Sequence[str], label: str) -> Markup:
     """The rise of the log-loss of each feature, with its interval; the first on top."""
     shown = slice(0, SHOWN)
     rise, low, high = found.rise[shown], found.low[shown], found.high[shown]
-    words = [short(names[f]) for f in found.features[shown]]
+    words = [short(names[int(f)]) for f in found.features[shown]]
     with drawing(0.75 + 0.27 * len(words)) as (figure, axes):
         places = np.arange(len(words))
         axes.barh(places, np.maximum(rise, 0), WIDE, color=SERIES[0], alpha=0.35, lw=0)

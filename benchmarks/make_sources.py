@@ -1,0 +1,75 @@
+"""The table that `gpclf demo` learns from: made-up sources of gamma rays, measured with errors.
+
+Three classes differ in the slope of their spectra, in its curvature and in their flux. The fainter
+a source, the larger the errors of what is measured of it, as telescopes have it: of faint sources
+a slope says little, and a classifier that knows the errors knows that. The radio spectrum is a
+category that some sources lack; so is the curvature of some. Written anew by
+
+    python benchmarks/make_sources.py src/gpclf/cli/sources.csv
+"""
+
+import argparse
+import csv
+from datetime import date, timedelta
+from pathlib import Path
+
+import numpy as np
+
+ROWS = 400
+SHARES = {"BL Lac": 0.42, "quasar": 0.38, "pulsar": 0.20}
+# of log10 flux, slope and curvature: mean and standard deviation
+LAWS = {
+    "BL Lac": ((-0.3, 0.35), (2.02, 0.16), (0.10, 0.06)),
+    "quasar": ((0.0, 0.35), (2.45, 0.18), (0.16, 0.07)),
+    "pulsar": ((0.2, 0.40), (1.75, 0.30), (0.52, 0.14)),
+}
+RADIO = {"BL Lac": (0.75, 0.15, 0.10), "quasar": (0.60, 0.35, 0.05), "pulsar": (0.15, 0.35, 0.50)}
+KINDS = ("flat", "steep", "quiet")
+ERRORS = (0.10, 0.055)  # of slope and curvature at flux 1
+MISSING = 0.05
+FIRST_DAY = date(2019, 1, 1)
+
+
+def rows(rng: np.random.Generator) -> list[dict[str, object]]:
+    """One a source; digits as a catalogue prints them."""
+    found = []
+    names = list(SHARES)
+    for number in range(ROWS):
+        kind = names[rng.choice(3, p=list(SHARES.values()))]
+        flux, slope, curvature = (rng.normal(*law) for law in LAWS[kind])
+        flux = 10**flux
+        scale = np.exp(0.35 * rng.standard_normal()) / np.sqrt(flux)
+        slope_err, curvature_err = (error * scale for error in ERRORS)
+        flux_err = 0.06 * np.sqrt(flux)
+        gap = rng.random() < MISSING
+        found.append(
+            {
+                "name": f"S{rng.integers(24):02d}{rng.integers(60):02d}+{number:03d}",
+                "flux": f"{max(flux + flux_err * rng.standard_normal(), 0.01):.3f}",
+                "flux_err": f"{flux_err:.3f}",
+                "slope": f"{slope + slope_err * rng.standard_normal():.3f}",
+                "slope_err": f"{slope_err:.3f}",
+                "curvature": ""
+                if gap
+                else f"{curvature + curvature_err * rng.standard_normal():.3f}",
+                "curvature_err": "" if gap else f"{curvature_err:.3f}",
+                "radio": "" if rng.random() < MISSING else KINDS[rng.choice(3, p=RADIO[kind])],
+                "first_seen": FIRST_DAY + timedelta(days=int(rng.integers(1500))),
+                "class": kind,
+            }
+        )
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("output", type=Path)
+    table = rows(np.random.default_rng(7))
+    with parser.parse_args().output.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(table[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(table)
+
+
+if __name__ == "__main__":
+    main()

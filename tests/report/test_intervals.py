@@ -1,5 +1,6 @@
 """Intervals: they hold the score, and agree with closed forms where there are any."""
 
+import importlib
 import time
 
 import numpy as np
@@ -52,7 +53,7 @@ def test_the_interval_of_accuracy_is_that_of_a_share(n_rows):
 def test_groups_give_the_interval_that_rows_give(monkeypatch):
     logs, y = calibrated(4000, 3)
     of_rows = intervals(logs, y, n=4000)
-    monkeypatch.setattr("gpclf.report.intervals.MOST_UNITS", 1000)
+    monkeypatch.setattr(importlib.import_module("gpclf.report.intervals"), "MOST_UNITS", 1000)
     of_groups = intervals(logs, y, n=4000)
     for name in METRICS:
         width = of_rows[name].high - of_rows[name].low

@@ -9,7 +9,7 @@ from equinox import Module
 
 import gpclf.posterior as posteriors
 from gpclf import storage
-from gpclf.data import Columns, Missing, Scaling
+from gpclf.data import Columns, Missing, Scaling, Summary
 from gpclf.inference.engines import KINDS, Engine
 
 FITTED = ("elbo_", "loo_score_", "loo_unsure_", "selection_", "stopped_", "jitter_")
@@ -36,6 +36,7 @@ def save(classifier: Any, path: str | os.PathLike, notes: dict[str, Any] | None)
         "columns": [_listed(levels) for levels in classifier._columns.levels],
         "gaps": list(classifier._columns.gaps),
         "scaling": [storage.describe(part, arrays) for part in classifier._scaling],
+        "summary": [storage.describe(part, arrays) for part in classifier.training_summary_],
         "classes": _listed(classifier.classes_),
         "feature_names": None if names is None else [str(name) for name in names],
         "history": {k: _listed(v) for k, v in classifier.history_.items()},
@@ -95,6 +96,8 @@ def load(kind: type, path: str | os.PathLike) -> Any:
         classifier._scaling = Scaling(*units, missing=Missing(*missing))
         levels = tuple(_array(levels) for levels in header["columns"])
         classifier._columns = Columns(levels, tuple(header["gaps"]))
+        parts = (storage.restore(part, arrays) for part in header["summary"])
+        classifier.training_summary_ = Summary(*parts)
         classifier.classes_ = _array(header["classes"])
         if header["feature_names"] is not None:
             classifier.feature_names_in_ = np.array(header["feature_names"], dtype=object)

@@ -17,6 +17,8 @@ from gpclf.report import ranking
 from gpclf.report.metrics import BINS, accuracy, brier, checked, ece, nll
 
 MOST_UNITS = 4096  # drawn again and again: rows, or groups of them
+MOST_EXACT = 50  # classes whose areas are followed exactly
+MOST_WORK, FEWEST_SAMPLES = 2**28, 100  # of many classes fewer samples are drawn
 LEVEL = 0.95
 FUNCTIONS: dict[str, Callable[[npt.ArrayLike, npt.ArrayLike], float]] = {
     "nll": nll,
@@ -160,7 +162,9 @@ def _ece(logs: np.ndarray, y: np.ndarray, group: np.ndarray, weights: Weights) -
 def _auc(logs: np.ndarray, y: np.ndarray, group: np.ndarray, weights: Weights) -> np.ndarray:
     every = -(-logs.size // ranking.MOST_NUMBERS)
     logs, y, group = logs[::every], y[::every], group[::every]
-    of_class = _auc_of_groups if len(y) > weights.shape[1] else _auc_of_rows
+    count, units = logs.shape[1], weights.shape[1]
+    weights = weights[: max(FEWEST_SAMPLES, MOST_WORK // (units * count))]
+    of_class = _auc_of_groups if len(y) > units or count > MOST_EXACT else _auc_of_rows
     areas = []
     for c in range(logs.shape[1]):
         positive = y == c

@@ -30,10 +30,10 @@ COMMANDS = (
     predict.predict,
     info.info,
     compare.compare,
+    demo.demo,
 )
 for command in COMMANDS:
     _add(command)
-app.command()(demo.demo)
 
 
 def _print_version(wanted: bool) -> bool:

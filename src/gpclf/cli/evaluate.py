@@ -116,7 +116,7 @@ def scored_rows(wanted: EvaluateOptions, opened: Opened) -> tuple[np.ndarray, np
     with wanted.voice.bar(f"scoring {data.name}") as stage:
         for rows in blocks(data, labelled_layout(opened, data, wanted.label)):
             index.append(index_of(opened, rows, data.name))
-            logs.append(opened.clf.predict_log_proba(rows.X, X_std=rows.X_std))
+            logs.append(opened.clf.predict_log_proba(opened.takes(rows.X), X_std=rows.X_std))
             stage(data.meter.share)
     return np.concatenate(logs), np.concatenate(index)
 

@@ -58,7 +58,7 @@ class _Recoded(io.RawIOBase):
 
 
 @contextmanager
-def _text(part: Part, meter: Meter, reading: Reading) -> Iterator[io.BufferedReader]:
+def _text(part: Part, meter: Meter, reading: Reading) -> Iterator[Any]:
     """The bytes of a text file as UTF-8, without a mark at its beginning."""
     try:
         plain = codecs.lookup(reading.encoding).name

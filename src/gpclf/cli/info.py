@@ -105,7 +105,7 @@ def features(opened: Opened) -> Table:
             WORDS.get(kinds.get(names[i], ""), _level(opened, i)),
             f"{clf.relevance_[i]:.3f}",
         )
-        for i in order
+        for i in order.tolist()
     ]
     more = len(names) - len(rows)
     caption = f"and {more:,} more features" if more else None

@@ -52,19 +52,22 @@ def _is_text(kind: pa.DataType) -> bool:
     return pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view()
 
 
-def words_of(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column as words without spaces around them; a whole number as it is written."""
+def words_of(values: Any) -> Any:
+    """A column as words without spaces around them; whole numbers as such; no empty ones."""
     kind = values.type
     if pa.types.is_boolean(kind):
         return pc.cast(values, pa.string())
     if pa.types.is_floating(kind):
         whole = pc.all(pc.equal(values, pc.round(values))).as_py()
         return pc.cast(pc.cast(values, pa.int64()) if whole else values, pa.string())
-    return pc.utf8_trim_whitespace(pc.cast(values, pa.string()))
+    words = pc.utf8_trim_whitespace(pc.cast(values, pa.string()))
+    return pc.if_else(pc.equal(words, ""), pa.scalar(None, pa.string()), words)
 
 
 def _kind_of_words(words: pa.ChunkedArray, place: Place) -> str:
     distinct = pc.drop_null(pc.unique(words))
+    if not len(distinct):
+        return NOTHING
     if set(pc.utf8_lower(distinct).to_pylist()) <= {"true", "false"}:
         return TRUTH
     figures = _are_numbers(distinct)
@@ -179,7 +182,7 @@ def _days(values: Any) -> Any:
 
 def _dates(words: Any) -> Any:
     """Dates of ISO 8601, with a zone or without."""
-    trimmed = pc.utf8_trim_whitespace(words)
+    trimmed = words_of(words)
     try:
         return pc.cast(trimmed, pa.timestamp("us"))
     except pa.ArrowInvalid:

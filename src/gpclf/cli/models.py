@@ -26,6 +26,12 @@ class Opened(NamedTuple):
         label = self.notes.get("label")
         return None if label is None else (label["name"], label["kind"])
 
+    def takes(self, X: Any) -> Any:
+        """X as the classifier knows it: without names, where it learned from an array."""
+        if hasattr(self.clf, "feature_names_in_"):
+            return X
+        return np.column_stack([column.to_numpy() for column in X.columns])
+
 
 def open_model(path: str) -> Opened:
     """Read it, or one sentence about why that cannot be."""

@@ -16,12 +16,17 @@ from gpclf.names import unknown
 PANEL = "_panel"  # of a class of options: the heading of these in the help
 
 
-def taking(kind: type, *examples: str) -> Callable[[Callable[[Any], None]], Callable[..., None]]:
-    """A command for Typer whose options are the fields of `kind`; `examples` end its help."""
+def taking(kind: type, *examples: str) -> Callable[[Callable[[Any], None]], Any]:
+    """A command for Typer whose options are the fields of `kind`; `examples` end its help.
 
-    def wrap(function: Callable[[Any], None]) -> Callable[..., None]:
-        def command(**given: Any) -> None:
+    `command.of(kind(…))` calls it from Python.
+    """
+
+    def wrap(function: Callable[[Any], None]) -> Any:
+        def call(**given: Any) -> None:
             function(kind(**given))
+
+        command: Any = call
 
         hints = get_type_hints(kind, include_extras=True)
         for base in reversed(kind.__mro__):
@@ -39,8 +44,9 @@ def taking(kind: type, *examples: str) -> Callable[[Callable[[Any], None]], Call
         ]
         command.__name__, command.__doc__ = function.__name__, function.__doc__
         command.__annotations__ = {field.name: hints[field.name] for field in fields(kind)}
-        command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        command.examples = examples  # type: ignore[attr-defined]
+        command.__signature__ = inspect.Signature(parameters)
+        command.examples = examples
+        command.of = function
         return command
 
     return wrap

@@ -122,12 +122,12 @@ def predicted(
     opened: Opened, rows: Rows, keep: list[str], chosen: list[int], uncertainty: bool
 ) -> pa.Table:
     """A block of what is written."""
-    clf = opened.clf
+    clf, X = opened.clf, opened.takes(rows.X)
     if uncertainty:
-        seen = clf._rows_and_errors(rows.X, rows.X_std)
+        seen = clf._rows_and_errors(X, rows.X_std)
         logs, parts = log_probabilities_and_uncertainty(clf.posterior_, *seen)
     else:
-        logs, parts = clf.predict_log_proba(rows.X, X_std=rows.X_std), None
+        logs, parts = clf.predict_log_proba(X, X_std=rows.X_std), None
     columns: dict[str, Any] = {name: rows.block[name] for name in keep}
     likeliest = pa.array(logs.argmax(axis=1).astype(np.int32))
     columns["class"] = pa.array(clf.classes_).take(likeliest)

@@ -70,7 +70,7 @@ def report(wanted: ReportOptions) -> None:
         if layout.label is not None:
             index_of(opened, rows, table.name)
         made = opened.clf.report(
-            rows.X,
+            opened.takes(rows.X),
             rows.y,
             rows.X_std,
             title=wanted.title,

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from threadpoolctl import threadpool_limits
 
 LOGISTIC, BOOSTING, FOREST = "logistic regression", "boosting, calibrated", "random forest"
 USUAL = (LOGISTIC, BOOSTING)
@@ -17,6 +18,7 @@ OTHERS = ("catboost", "lightgbm", "xgboost")
 TREES = 300
 MOST_CODES = 255  # of a column of categories, in scikit-learn's boosting
 FOLDS = 5
+SMALL = 200_000  # numbers of a table
 LARGE = 20_000  # rows, from which the temperature is learned on a tenth only
 
 Predict = Callable[[np.ndarray], np.ndarray]  # rows to ln p
@@ -52,11 +54,14 @@ def fit(name: str, data: Encoded, y: np.ndarray, n_classes: int, seed: int) -> P
     """Learn from rows with classes 0 … C − 1, of which some may have no row."""
     seen, index = np.unique(y, return_inverse=True)
     make = {LOGISTIC: _logistic, BOOSTING: _boosting, FOREST: _forest}.get(name, _other(name))
-    logs = make(data, index, seed)
+    # threads slow small tables down, on a busy machine a hundredfold
+    with threadpool_limits(1 if data.X.size < SMALL else None):
+        logs = make(data, index, seed)
 
     def predict(X: np.ndarray) -> np.ndarray:
         found = np.full((len(X), n_classes), -np.inf)
-        found[:, seen] = logs(X)
+        with threadpool_limits(1 if X.size < SMALL else None):
+            found[:, seen] = logs(X)
         return found
 
     return predict
@@ -134,7 +139,8 @@ def _temperature(logs: np.ndarray, y: np.ndarray) -> float:
 def _forest(data: Encoded, y: np.ndarray, seed: int) -> Predict:
     from sklearn.ensemble import RandomForestClassifier
 
-    forest = RandomForestClassifier(TREES, random_state=seed, n_jobs=-1).fit(data.X, y)
+    jobs = 1 if data.X.size < SMALL else -1
+    forest = RandomForestClassifier(TREES, random_state=seed, n_jobs=jobs).fit(data.X, y)
 
     def predict(X: np.ndarray) -> np.ndarray:
         p = forest.predict_proba(X) * TREES + 0.5

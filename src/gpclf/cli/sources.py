@@ -85,7 +85,7 @@ class Part:
         """As sentences name it."""
         return "standard input" if self.path is None else str(self.path)
 
-    def open(self, meter: Meter) -> io.BufferedReader:
+    def open(self, meter: Meter) -> Any:
         """Its bytes, decompressed."""
         if self.path is None:
             return io.BufferedReader(Counted(sys.stdin.buffer, meter), 1 << 20)

@@ -23,12 +23,15 @@ def holdout(
         order = np.argsort(time, kind="stable")
         first = time[order[round(len(y) * (1 - share))]]
         return _sound(Split(np.flatnonzero(time < first), np.flatnonzero(time >= first)), y)
-    place = _places(y, seed, group, 100 if group is None else min(100, len(np.unique(group))))
-    if group is None:
-        apart = (place >= 0) & (place < round(100 * share))
+    if group is not None:
+        place = _places(y, seed, group, len(np.unique(group)))
+        apart = place < max(1, round((place.max() + 1) * share))
     else:
-        count = max(1, round((place.max() + 1) * share))
-        apart = place < count
+        rng = np.random.default_rng(seed)
+        apart = np.zeros(len(y), bool)
+        for c in range(int(y.max()) + 1):
+            rows = rng.permutation(np.flatnonzero(y == c))
+            apart[rows[: min(round(len(rows) * share), len(rows) - 1)]] = True
     return _sound(Split(np.flatnonzero(~apart), np.flatnonzero(apart)), y)
 
 

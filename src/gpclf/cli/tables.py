@@ -47,7 +47,7 @@ class Rows(NamedTuple):
 def blocks(source: Source, layout: Layout, keep: Sequence[str] = ()) -> Iterator[Rows]:
     """The rows of a source, block by block; `keep` are columns of `block` beside the model's."""
     first = 0
-    for block in source.blocks([*layout.columns, *keep]):
+    for block in source.blocks(list(dict.fromkeys([*layout.columns, *keep]))):
         if first == 0:
             _check(layout, block, source, keep)
         if block.num_rows:

@@ -56,7 +56,7 @@ def demo(wanted: DemoOptions) -> None:
     folder = wanted.output
     _make_folder(folder)
     table = folder / TABLE
-    table.write_bytes(files("gpclf.cli").joinpath(TABLE).read_bytes())
+    table.write_bytes(shipped())
     options = FitOptions(
         data=str(table),
         label="class",
@@ -78,6 +78,11 @@ def demo(wanted: DemoOptions) -> None:
     _draw_surface(data, surface, wanted.seed)
     for line in (reliability, surface):
         typer.echo(line)
+
+
+def shipped() -> bytes:
+    """The table that comes with the package."""
+    return files("gpclf.cli").joinpath(TABLE).read_bytes()
 
 
 def _make_folder(folder: Path) -> None:

@@ -69,9 +69,10 @@ def judged(found: Finding, values: pa.ChunkedArray, named: bool) -> Finding:
         return found.left_out("has no value at all")
     if found.distinct == 1 and not (found.missing and found.kind in (CATEGORY, TRUTH)):
         return found.left_out("constant: has one value only")
-    if found.kind == CATEGORY and found.distinct > MOST_LEVELS:
-        return found.left_out(f"{found.distinct:,} categories (at most {MOST_LEVELS:,})")
     suspicion = _identifier(found, values, there)
+    if found.kind == CATEGORY and found.distinct > MOST_LEVELS:
+        many = f"{found.distinct:,} categories (at most {MOST_LEVELS:,})"
+        return found.left_out(suspicion or many)
     if suspicion and not named:
         return found.left_out(f"{suspicion}: --features names it to bring it in")
     return replace(found, note=_note(found, suspicion))

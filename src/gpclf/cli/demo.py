@@ -160,13 +160,10 @@ def _sklearn_gp(data: Training, index: np.ndarray, split: Any, seed: int) -> np.
 
 
 def _draw_surface(data: Training, path: Path, seed: int) -> None:
-    """Two of the features alone, so that it can be drawn."""
+    """Two of the features alone, their errors left aside, so that it can be drawn."""
     columns = [data.rows.X[name].to_numpy() for name in (SLOPE, CURVATURE)]
     there = ~np.isnan(columns).any(axis=0)
     X = np.stack(columns, axis=1)[there]
-    places = [data.rows.X.column_names.index(name) for name in (SLOPE, CURVATURE)]
-    assert data.rows.X_std is not None
-    std = data.rows.X_std[there][:, places]
     clf = GPClassifier(n_inducing=SURFACE_POINTS, random_state=seed)
-    clf.fit(X, data.y[there], X_std=std)
-    decision_surface(clf, X, data.y[there], path)
+    y = data.y[there]
+    decision_surface(clf.fit(X, y), X, y, path)

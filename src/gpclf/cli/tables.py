@@ -97,7 +97,7 @@ def _joined(columns: list[pa.ChunkedArray]) -> pa.ChunkedArray:
     words = len(kinds) > 1
     kind = pa.string() if words or not kinds else kinds.pop()
     parts = [words_of(column) if words else column.cast(kind) for column in columns]
-    return pa.chunked_array([chunk for part in parts for chunk in part.chunks], kind)
+    return pa.chunked_array([chunk for part in parts for chunk in part.iterchunks()], kind)
 
 
 def check_columns(

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -18,6 +18,7 @@ from gpclf.estimators.progress import Drawing, Remaining
 WIDTH = 100  # of what goes into a file or another program
 
 
+@runtime_checkable
 class Stage(Protocol):
     """A bar that can be told how far the work is."""
 

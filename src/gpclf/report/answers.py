@@ -95,8 +95,10 @@ def trusted(judged: Judged) -> str:
     points = f"{100 * error:.1f} percentage points"
     most = f"{100 * found.error_at_most:.1f}"
     if error <= found.error_at_most:
+        vague = found.error_at_most > LARGE_ERROR
+        verdict = "Nothing speaks against it, but these rows are few" if vague else "Yes"
         return (
-            f"Yes, as far as so many rows can tell. What was predicted and what came true differ "
+            f"{verdict}. What was predicted and what came true differ "
             f"by {points}, and chance alone makes it up to {most} where probabilities are right."
         )
     weights = found.count / found.count.sum()

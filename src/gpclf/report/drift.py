@@ -38,7 +38,7 @@ def index_of(before: np.ndarray, now: np.ndarray) -> float:
     return float(np.sum((q - p) * np.log(q / p)))
 
 
-def by_chance(before: np.ndarray, now: np.ndarray, rows_before: float, rows_now: float) -> float:
+def by_chance(before: np.ndarray, now: np.ndarray, rows_before: int, rows_now: int) -> float:
     """What the index stays below 99 times in 100 where both are samples of the same."""
     cells = int(np.sum((before > 0) | (now > 0)))
     return float(chi2.ppf(SURE, max(cells - 1, 1)) * (1 / rows_before + 1 / rows_now))

@@ -55,7 +55,7 @@ def confusion(counts: np.ndarray, names: Sequence[str], label: str) -> Markup:
                 colour = SERIES[0] if i == j else SERIES[1]
                 square: dict[str, Any] = {
                     "color": colour,
-                    "alpha": 0.08 + 0.5 * shares[i, j],
+                    "alpha": 0.08 + 0.42 * shares[i, j],
                     "lw": 0,
                 }
                 axes.fill_between([j - 0.48, j + 0.48], i - 0.48, i + 0.48, **square)

@@ -17,15 +17,23 @@ import numpy as np
 
 ROWS = 400
 SHARES = {"BL Lac": 0.42, "quasar": 0.38, "pulsar": 0.20}
-# of log10 flux, slope and curvature: mean and standard deviation
+# each class is of two kinds: their share, and mean and standard deviation of log10 flux, slope,
+# curvature
 LAWS = {
-    "BL Lac": ((-0.3, 0.35), (2.02, 0.16), (0.10, 0.06)),
-    "quasar": ((0.0, 0.35), (2.45, 0.18), (0.16, 0.07)),
-    "pulsar": ((0.2, 0.40), (1.75, 0.30), (0.52, 0.14)),
+    "BL Lac": (
+        (0.5, (-0.3, 0.35), (1.75, 0.12), (0.08, 0.05)),
+        (0.5, (-0.1, 0.35), (2.15, 0.12), (0.12, 0.06)),
+    ),
+    "quasar": ((1.0, (0.0, 0.40), (2.50, 0.17), (0.16, 0.07)),),
+    "pulsar": (
+        (0.5, (0.2, 0.40), (1.45, 0.15), (0.50, 0.12)),
+        (0.5, (0.0, 0.40), (2.10, 0.15), (0.45, 0.12)),
+    ),
 }
 RADIO = {"BL Lac": (0.75, 0.15, 0.10), "quasar": (0.60, 0.35, 0.05), "pulsar": (0.15, 0.35, 0.50)}
 KINDS = ("flat", "steep", "quiet")
-ERRORS = (0.10, 0.055)  # of slope and curvature at flux 1
+ERRORS = (0.10, 0.08)  # of slope and curvature at flux 1
+FAINTER = 0.8  # the power of flux by which errors fall
 MISSING = 0.05
 FIRST_DAY = date(2019, 1, 1)
 
@@ -36,9 +44,11 @@ def rows(rng: np.random.Generator) -> list[dict[str, object]]:
     names = list(SHARES)
     for number in range(ROWS):
         kind = names[rng.choice(3, p=list(SHARES.values()))]
-        flux, slope, curvature = (rng.normal(*law) for law in LAWS[kind])
+        laws = LAWS[kind]
+        _, *law = laws[rng.choice(len(laws), p=[share for share, *_ in laws])]
+        flux, slope, curvature = (rng.normal(*each) for each in law)
         flux = 10**flux
-        scale = np.exp(0.35 * rng.standard_normal()) / np.sqrt(flux)
+        scale = np.exp(0.5 * rng.standard_normal()) / flux**FAINTER
         slope_err, curvature_err = (error * scale for error in ERRORS)
         flux_err = 0.06 * np.sqrt(flux)
         gap = rng.random() < MISSING

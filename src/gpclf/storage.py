@@ -80,9 +80,9 @@ def write_file(path: str | os.PathLike, content: bytes) -> None:
     try:
         _replace(target, content)
     except OSError as error:
-        if error.filename is None:
+        if error.errno is None:
             raise
-        # it names the file beside the one that the user named
+        # it names no file, or the one beside that which the user named
         raise OSError(error.errno, error.strerror, str(target)) from None
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from gpclf import __version__
-from gpclf.cli import demo, evaluate, fit, info, predict, report
+from gpclf.cli import compare, demo, evaluate, fit, info, predict, report
 from gpclf.cli.errors import Commands
 
 __all__ = ["app"]
@@ -23,7 +23,15 @@ def _add(command: Any) -> None:
     app.command(epilog="\n\n".join(("Examples:", *command.examples)))(command)
 
 
-for command in (fit.fit, evaluate.evaluate, predict.predict, report.report, info.info):
+COMMANDS = (
+    fit.fit,
+    evaluate.evaluate,
+    report.report,
+    predict.predict,
+    info.info,
+    compare.compare,
+)
+for command in COMMANDS:
     _add(command)
 app.command()(demo.demo)
 

@@ -1,11 +1,11 @@
 """What a person sees: lines and tables, colours and bars on a terminal only."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -18,11 +18,7 @@ from gpclf.estimators.progress import Drawing, Remaining
 WIDTH = 100  # of what goes into a file or another program
 
 
-@runtime_checkable
-class Stage(Protocol):
-    """A bar that can be told how far the work is."""
-
-    def __call__(self, share: float | None = None, what: str | None = None) -> None: ...
+Stage = Callable[..., None]  # called with the share of the work that is done, and what it is
 
 
 @dataclass(frozen=True)

@@ -11,15 +11,18 @@ import traceback
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
-import click
 import typer
 from typer.core import TyperGroup
 
 MISTAKE, OWN_ERROR, STOPPED = 2, 3, 130
 DEBUG = "gpclf.debug"  # in the context's `meta`: whether a traceback is wanted
 OF_OTHERS = (ValueError, OSError, ImportError, MemoryError)  # that speak of what was given
-NOT_OURS = (click.ClickException, click.exceptions.Exit, click.Abort, typer.Exit, typer.Abort)
+OF_CLICK: Any = typer.BadParameter.__mro__[
+    2
+]  # its ClickException, be click Typer's own or beside it
+NOT_OURS = (OF_CLICK, typer.Exit, typer.Abort)
 
 
 class Mistake(Exception):
@@ -29,7 +32,7 @@ class Mistake(Exception):
 class Commands(TyperGroup):
     """The subcommands, whose errors end here."""
 
-    def invoke(self, ctx: click.Context) -> object:
+    def invoke(self, ctx: Any) -> object:
         """Run one, and turn what it raises into a sentence and an exit code."""
         try:
             with _warnings_as_lines():
@@ -71,7 +74,7 @@ def sentence(error: BaseException) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
-def _say(text: str, ctx: click.Context) -> None:
+def _say(text: str, ctx: Any) -> None:
     if ctx.meta.get(DEBUG):
         traceback.print_exc()
     typer.echo(text, err=True)
@@ -91,5 +94,6 @@ def _warnings_as_lines() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         warnings.simplefilter("ignore", FutureWarning)
+        warnings.filterwarnings("ignore", "Error (reading|writing) persistent compilation cache")
         warnings.showwarning = show
         yield

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from gpclf.cli.arrow import compute as pc
 from gpclf.cli.errors import Mistake
 from gpclf.cli.kinds import CATEGORY, DATE, NOTHING, NUMBER, OTHER, TRUTH, Place, kind_of, words_of
 from gpclf.cli.leaks import explained

@@ -1,8 +1,8 @@
 """`gpclf fit`: from a table and the name of its label to a model file."""
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -72,16 +72,11 @@ class Columns(Reading):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Learning:
-    """How a model is learned."""
+class Budget:
+    """How much work is put into a model."""
 
     _panel: ClassVar[str] = "How the model is learned"
 
-    kernel: Annotated[
-        str | None, typer.Option(help="As 'rbf + 0.5 * linear'; else chosen from the rows.")
-    ] = None
-    likelihood: Annotated[str, typer.Option(help=f"{', '.join(LIKELIHOODS)}.")] = GUESSED
-    inference: Annotated[str, typer.Option(help=f"{', '.join(ENGINES)}.")] = GUESSED
     n_inducing: Annotated[
         str, typer.Option(help="How many inducing points; all: every row, up to 5,000.")
     ] = GUESSED
@@ -92,6 +87,19 @@ class Learning:
         float | None, typer.Option(help="A fit ends about then with the best it has.")
     ] = None
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of all that is random.")] = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Learning(Budget):
+    """How a model is learned."""
+
+    _panel: ClassVar[str] = "How the model is learned"
+
+    kernel: Annotated[
+        str | None, typer.Option(help="As 'rbf + 0.5 * linear'; else chosen from the rows.")
+    ] = None
+    likelihood: Annotated[str, typer.Option(help=f"{', '.join(LIKELIHOODS)}.")] = GUESSED
+    inference: Annotated[str, typer.Option(help=f"{', '.join(ENGINES)}.")] = GUESSED
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,6 +177,11 @@ def check_learning(wanted: Learning) -> None:
     ):
         if name not in known:
             raise Mistake(unknown(what, name, known))
+    check_budget(wanted)
+
+
+def check_budget(wanted: Budget) -> None:
+    """Numbers that make no sense."""
     if wanted.max_seconds is not None and not wanted.max_seconds > 0:
         raise Mistake(f"--max-seconds must be above 0, got {wanted.max_seconds:g}.")
     _count("--n-inducing", wanted.n_inducing, ("all",))
@@ -187,22 +200,25 @@ def _count(option: str, text: str, words: tuple[str, ...] = ()) -> Any:
     return int(text)
 
 
-def maker(wanted: Learning) -> Callable[[Any], GPClassifier]:
+def maker(wanted: Learning) -> scoring.Make:
     """A classifier with these options, from a callback."""
+    return partial(classifier, wanted, wanted.likelihood, wanted.kernel, wanted.inference)
 
-    def make(callback: Any = None) -> GPClassifier:
-        return GPClassifier(
-            wanted.likelihood,
-            wanted.kernel,
-            _count("--n-inducing", wanted.n_inducing, ("all",)),
-            inference=wanted.inference,
-            max_epochs=_count("--max-epochs", wanted.max_epochs),
-            max_seconds=wanted.max_seconds,
-            random_state=wanted.seed,
-            callback=callback,
-        )
 
-    return make
+def classifier(
+    wanted: Budget, likelihood: str, kernel: str | None, inference: str, callback: Any = None
+) -> GPClassifier:
+    """One that has not learned yet."""
+    return GPClassifier(
+        likelihood,
+        kernel,
+        _count("--n-inducing", wanted.n_inducing, ("all",)),
+        inference=inference,
+        max_epochs=_count("--max-epochs", wanted.max_epochs),
+        max_seconds=wanted.max_seconds,
+        random_state=wanted.seed,
+        callback=callback,
+    )
 
 
 def read(wanted: Any, data: str) -> Training:
@@ -247,7 +263,7 @@ def _line(found: Finding, data: Training) -> tuple[Any, ...]:
 
 def learned(
     wanted: FitOptions, data: Training, make: scoring.Make
-) -> tuple[GPClassifier, Training, dict[str, Any]]:
+) -> tuple[Any, Training, dict[str, Any]]:
     """The model, the rows that it learned from, and scores by the way they were found."""
     _, index = np.unique(data.y, return_inverse=True)
     how, others = (index, wanted.seed, data.group, data.time), USUAL if wanted.rivals else ()

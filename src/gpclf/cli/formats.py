@@ -5,7 +5,8 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterator
-from typing import IO, Any
+from contextlib import contextmanager
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
@@ -33,7 +34,7 @@ def missing_words(reading: Reading) -> list[str]:
 class _Recoded(io.RawIOBase):
     """A stream of another encoding as UTF-8."""
 
-    def __init__(self, stream: IO[bytes], encoding: str):
+    def __init__(self, stream: Any, encoding: str):
         super().__init__()
         self._stream, self._left = stream, b""
         self._decoder = codecs.getincrementaldecoder(encoding)()
@@ -51,8 +52,13 @@ class _Recoded(io.RawIOBase):
         buffer[: len(part)] = part
         return len(part)
 
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
 
-def _text(part: Part, meter: Meter, reading: Reading) -> IO[bytes]:
+
+@contextmanager
+def _text(part: Part, meter: Meter, reading: Reading) -> Iterator[io.BufferedReader]:
     """The bytes of a text file as UTF-8, without a mark at its beginning."""
     try:
         plain = codecs.lookup(reading.encoding).name
@@ -60,33 +66,37 @@ def _text(part: Part, meter: Meter, reading: Reading) -> IO[bytes]:
         raise Mistake(
             f"There is no encoding {reading.encoding!r}: utf-8 and latin-1 are."
         ) from None
-    stream = part.open(meter)
-    if plain not in ("utf-8", "ascii"):
-        stream = io.BufferedReader(_Recoded(stream, plain), 1 << 20)
-    mark = stream.peek(4)[:4]  # type: ignore[attr-defined]
-    if mark.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise Mistake(f"{part.name} is in UTF-16: give --encoding utf-16.")
-    if mark.startswith(codecs.BOM_UTF8):
-        stream.read(len(codecs.BOM_UTF8))
-    return stream
+    with part.open(meter) as stream:
+        if plain not in ("utf-8", "ascii"):
+            stream = io.BufferedReader(_Recoded(stream, plain), 1 << 20)
+        mark = stream.peek(4)[:4]
+        if mark.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            raise Mistake(f"{part.name} is in UTF-16: give --encoding utf-16.")
+        if mark.startswith(codecs.BOM_UTF8):
+            stream.read(len(codecs.BOM_UTF8))
+        yield stream
 
 
 def read_csv(part: Part, meter: Meter, reading: Reading, columns: Columns) -> Iterator[pa.Table]:
     """Text with a header, all columns as words."""
-    stream = _text(part, meter, reading)
-    header, delimiter = _header(part, stream, reading)
-    wanted = None if columns is None else [name for name in columns if name in header]
-    try:
-        yield from _csv_blocks(stream, header, wanted, delimiter, missing_words(reading))
-    except (pa.ArrowInvalid, UnicodeDecodeError) as error:
-        raise Mistake(_what_is_wrong(part, reading, header, delimiter, error)) from None
+    with _text(part, meter, reading) as stream:
+        header, delimiter = _header(part, stream, reading)
+        wanted = None if columns is None else [name for name in columns if name in header]
+        try:
+            yield from _csv_blocks(stream, header, wanted, delimiter, missing_words(reading))
+        except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+            raise Mistake(_what_is_wrong(part, reading, header, delimiter, error)) from None
 
 
 def _csv_blocks(
-    stream: IO[bytes], header: list[str], wanted: Columns, delimiter: str, missing: list[str]
+    stream: io.BufferedReader,
+    header: list[str],
+    wanted: Columns,
+    delimiter: str,
+    missing: list[str],
 ) -> Iterator[pa.Table]:
     schema = pa.schema([(name, pa.string()) for name in header])
-    if not stream.peek(1):  # type: ignore[attr-defined]
+    if not stream.peek(1):
         yield schema.empty_table()
         return
     found = pyarrow.csv.open_csv(
@@ -106,7 +116,7 @@ def _csv_blocks(
         yield pa.Table.from_batches([batch])
 
 
-def _header(part: Part, stream: IO[bytes], reading: Reading) -> tuple[list[str], str]:
+def _header(part: Part, stream: io.BufferedReader, reading: Reading) -> tuple[list[str], str]:
     """The names of the columns, and what stands between them."""
     lines = iter(lambda: stream.readline(MOST_FIELD), b"")
     try:
@@ -198,22 +208,27 @@ def read_jsonl(part: Part, meter: Meter, reading: Reading, columns: Columns) -> 
     """An object a line."""
     missing = set(missing_words(reading))
     rows: list[dict[str, Any]] = []
-    for number, line in enumerate(_text(part, meter, reading), 1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except ValueError as error:
-            problem = getattr(error, "msg", str(error))
-            raise Mistake(f"{part.name} has no JSON in line {number}: {problem}.") from None
-        if not isinstance(row, dict):
-            raise Mistake(f"{part.name} has no JSON object in line {number}.")
-        rows.append(row)
-        if len(rows) == LINES:
-            yield _from_rows(rows, columns, missing)
-            rows = []
+    with _text(part, meter, reading) as stream:
+        for number, line in enumerate(stream, 1):
+            if line.strip():
+                rows.append(_object(line, number, part))
+            if len(rows) == LINES:
+                yield _from_rows(rows, columns, missing)
+                rows = []
     if rows:
         yield _from_rows(rows, columns, missing)
+
+
+def _object(line: bytes, number: int, part: Part) -> dict[str, Any]:
+    """What a line holds, or one sentence on what it does not."""
+    try:
+        row = json.loads(line)
+    except ValueError as error:
+        problem = getattr(error, "msg", str(error))
+        raise Mistake(f"{part.name} has no JSON in line {number}: {problem}.") from None
+    if not isinstance(row, dict):
+        raise Mistake(f"{part.name} has no JSON object in line {number}.")
+    return row
 
 
 def _from_rows(rows: list[dict[str, Any]], columns: Columns, missing: set[str]) -> pa.Table:
@@ -235,7 +250,11 @@ def read_parquet(
     part: Part, meter: Meter, reading: Reading, columns: Columns
 ) -> Iterator[pa.Table]:
     """Row group by row group."""
-    file = pyarrow.parquet.ParquetFile(part.path or io.BytesIO(part.open(meter).read()))
+    if part.path is None:
+        with part.open(meter) as stream:
+            file = pyarrow.parquet.ParquetFile(pa.BufferReader(stream.read()))
+    else:
+        file = pyarrow.parquet.ParquetFile(part.path)
     size = 0 if part.path is None else part.path.stat().st_size
     present = file.schema_arrow.names
     kept = None if columns is None else [name for name in columns if name in present]
@@ -251,14 +270,14 @@ def read_parquet(
 def read_arrow(part: Part, meter: Meter, reading: Reading, columns: Columns) -> Iterator[pa.Table]:
     """A file or a stream of Arrow's."""
     with part.open(meter) as stream:
-        if part.path is not None and stream.peek(6)[:6] == b"ARROW1":  # type: ignore[attr-defined]
+        if part.path is not None and stream.peek(6)[:6] == b"ARROW1":
             with pyarrow.ipc.open_file(pa.memory_map(str(part.path))) as file:
                 size = part.path.stat().st_size
                 yield file.schema.empty_table()
                 for number in range(file.num_record_batches):
                     meter.here = size * number // file.num_record_batches
                     yield pa.Table.from_batches([file.get_batch(number)])
-        elif stream.peek(6)[:6] == b"ARROW1":  # type: ignore[attr-defined]
+        elif stream.peek(6)[:6] == b"ARROW1":
             yield pyarrow.ipc.open_file(pa.BufferReader(stream.read())).read_all()
         else:
             with pyarrow.ipc.open_stream(stream) as batches:
@@ -273,8 +292,10 @@ def read_excel(part: Part, meter: Meter, reading: Reading, columns: Columns) -> 
         from openpyxl import load_workbook
     except ImportError:
         raise Mistake('Excel needs openpyxl: pip install "gpclf[excel]".') from None
+    with part.open(meter) as stream:
+        content = io.BytesIO(stream.read())
     try:
-        book = load_workbook(part.open(meter), read_only=True, data_only=True)
+        book = load_workbook(content, read_only=True, data_only=True)
     except Exception as error:
         raise Mistake(f"{part.name} is no workbook of Excel: {error}.") from None
     rows = book.worksheets[0].iter_rows(values_only=True)

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from gpclf.cli.arrow import compute as pc
 from gpclf.cli.errors import Mistake
 
 NUMBER, DATE, TRUTH, CATEGORY = "number", "date", "truth", "category"

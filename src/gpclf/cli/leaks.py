@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+
+from gpclf.cli.arrow import compute as pc
 
 MOST_ROWS = 5000
 FEWEST_ROWS = 40

@@ -17,7 +17,7 @@ class Opened(NamedTuple):
     """A fitted classifier and what is known of its training; `notes` is empty if nothing is."""
 
     path: str
-    clf: GPClassifier
+    clf: Any  # a GPClassifier
     notes: dict[str, Any]
 
     @property
@@ -31,7 +31,7 @@ def open_model(path: str) -> Opened:
     """Read it, or one sentence about why that cannot be."""
     if Path(path).is_dir():
         raise Mistake(f"{path} is a folder, not a model file.")
-    clf = GPClassifier.load(path)
+    clf: Any = GPClassifier.load(path)
     return Opened(path, clf, clf.notes_ or {})
 
 
@@ -58,7 +58,7 @@ def layout_of(opened: Opened, data: Source, label: str | None = None) -> Layout:
     return Layout(tuple(zip(map(str, names), _kinds(opened.clf), strict=True)), {}, chosen)
 
 
-def _kinds(clf: GPClassifier) -> list[str]:
+def _kinds(clf: Any) -> list[str]:
     """What each feature holds, by the levels that the training rows had."""
     return [
         NUMBER
@@ -70,7 +70,7 @@ def _kinds(clf: GPClassifier) -> list[str]:
     ]
 
 
-def _label_kind(clf: GPClassifier) -> str:
+def _label_kind(clf: Any) -> str:
     return {"i": INTEGER, "u": INTEGER, "b": FLAG, "f": NUMBER}.get(clf.classes_.dtype.kind, WORD)
 
 

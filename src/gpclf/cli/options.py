@@ -7,7 +7,6 @@ from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, get_type_hints
 
-import click
 import typer
 
 from gpclf.cli.console import Voice
@@ -47,7 +46,7 @@ def taking(kind: type, *examples: str) -> Callable[[Callable[[Any], None]], Call
     return wrap
 
 
-def _want_debug(ctx: typer.Context, wanted: bool) -> bool:
+def _want_debug(ctx: Any, wanted: bool) -> bool:
     ctx.meta[DEBUG] = wanted
     return wanted
 
@@ -114,7 +113,7 @@ def pairs(text: str | None, option: str) -> dict[str, str]:
     return found
 
 
-def read_config(ctx: typer.Context, path: Path | None) -> Path | None:
+def read_config(ctx: Any, path: Path | None) -> Path | None:
     """Options from a TOML file, where the command line does not say otherwise."""
     if path is None:
         return None
@@ -127,19 +126,23 @@ def read_config(ctx: typer.Context, path: Path | None) -> Path | None:
     for name, value in content.items():
         plain = name.replace("-", "_")
         if plain not in known:
-            raise Mistake(f"{path}: {unknown('option', name, list(known))}")
+            raise Mistake(
+                f"{path}: {unknown('option', name, [each.replace('_', '-') for each in known])}"
+            )
         defaults[plain] = _plain(value)
         _check(ctx, known[plain], defaults[plain], f"{path}: {name}")
     ctx.default_map = {**(ctx.default_map or {}), **defaults}
     return path
 
 
-def _check(ctx: typer.Context, option: click.Parameter, value: Any, where: str) -> None:
+def _check(ctx: Any, option: Any, value: Any, where: str) -> None:
     """One sentence that names the file, where a value is none of its option."""
+    if getattr(option, "multiple", False) or isinstance(value, bool):
+        return
     try:
-        option.type_cast_value(ctx, value)
-    except click.BadParameter as error:
-        raise Mistake(f"{where} is {value!r}: {error.message}") from None
+        option.process_value(ctx, value)
+    except typer.BadParameter as error:
+        raise Mistake(f"{where} is {value!r}: {error.message.rstrip('.')}.") from None
 
 
 def _plain(value: Any) -> Any:
@@ -148,4 +151,4 @@ def _plain(value: Any) -> Any:
         return ",".join(str(each) for each in value)
     if isinstance(value, dict):
         return ",".join(f"{name}={each}" for name, each in value.items())
-    return value
+    return value if isinstance(value, bool) else str(value)

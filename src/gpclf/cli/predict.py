@@ -68,7 +68,7 @@ def predict(wanted: PredictOptions) -> None:
     its model part would go with labels nearby.
     """
     if wanted.output != TO_STANDARD_OUTPUT:
-        if wanted.output.suffix.lower() not in SUFFIXES and not wanted.output.exists():
+        if wanted.output.suffix.lower() not in SUFFIXES and not _is_device(wanted.output):
             raise Mistake(f"--output must end in {', '.join(SUFFIXES)}, got {wanted.output}.")
         check_place(wanted.output, "--output")
     opened = open_model(wanted.model)
@@ -147,6 +147,15 @@ def _target(wanted: PredictOptions) -> Iterator[Callable[[pa.Table], None]]:
         return
     with (
         replaced(wanted.output) as place,
-        writer(place, wanted.output.suffix.lower()) as write,
+        writer(place, _suffix(wanted.output)) as write,
     ):
         yield write
+
+
+def _suffix(path: Path) -> str:
+    """That of its name; a device or a pipe gets CSV."""
+    return ".csv" if _is_device(path) else path.suffix.lower()
+
+
+def _is_device(path: Path) -> bool:
+    return path.exists() and not path.is_file() and not path.is_dir()

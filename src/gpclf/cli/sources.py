@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -54,7 +54,7 @@ class Meter:
 class Counted(io.RawIOBase):
     """A binary stream that tells a meter how much of it was read."""
 
-    def __init__(self, stream: IO[bytes], meter: Meter):
+    def __init__(self, stream: Any, meter: Meter):
         super().__init__()
         self._stream, self._meter = stream, meter
 
@@ -66,6 +66,11 @@ class Counted(io.RawIOBase):
         buffer[: len(content)] = content
         self._meter.here += len(content)
         return len(content)
+
+    def close(self) -> None:
+        if self._stream is not sys.stdin.buffer:
+            self._stream.close()
+        super().close()
 
 
 @dataclass(frozen=True)
@@ -80,7 +85,7 @@ class Part:
         """As sentences name it."""
         return "standard input" if self.path is None else str(self.path)
 
-    def open(self, meter: Meter) -> IO[bytes]:
+    def open(self, meter: Meter) -> io.BufferedReader:
         """Its bytes, decompressed."""
         if self.path is None:
             return io.BufferedReader(Counted(sys.stdin.buffer, meter), 1 << 20)
@@ -89,15 +94,15 @@ class Part:
         if name is None:
             return raw
         plain: Any = pa.CompressedInputStream(pa.PythonFile(raw, "r"), name)
-        return io.BufferedReader(_Readable(plain), 1 << 20)
+        return io.BufferedReader(_Readable(plain, raw), 1 << 20)
 
 
 class _Readable(io.RawIOBase):
     """Arrow's stream as one of Python's."""
 
-    def __init__(self, stream: Any):
+    def __init__(self, stream: Any, raw: Any):
         super().__init__()
-        self._stream = stream
+        self._stream, self._raw = stream, raw
 
     def readable(self) -> bool:
         return True
@@ -106,6 +111,11 @@ class _Readable(io.RawIOBase):
         content = self._stream.read(len(buffer))
         buffer[: len(content)] = content
         return len(content)
+
+    def close(self) -> None:
+        self._stream.close()
+        self._raw.close()
+        super().close()
 
 
 @dataclass

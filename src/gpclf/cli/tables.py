@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from gpclf.cli.arrow import compute as pc
 from gpclf.cli.errors import Mistake
 from gpclf.cli.kinds import CATEGORY, NUMBER, TRUTH, Place, values_of, words_of
 from gpclf.cli.sources import Source
@@ -49,12 +49,20 @@ def blocks(source: Source, layout: Layout, keep: Sequence[str] = ()) -> Iterator
     first = 0
     for block in source.blocks([*layout.columns, *keep]):
         if first == 0:
-            check_columns(layout, block.column_names, source.name, keep)
+            _check(layout, block, source, keep)
         if block.num_rows:
             yield rows_of(block, layout, source.name, first)
             first += block.num_rows
     if first == 0:
         raise Mistake(f"{source.name} has no rows.")
+
+
+def _check(layout: Layout, block: pa.Table, source: Source, keep: Sequence[str]) -> None:
+    """One sentence on columns that are not there, from all that are."""
+    present = block.column_names
+    if any(name not in present for name in (*layout.columns, *keep)):
+        once = source.parts[0].path is None
+        check_columns(layout, present if once else source.columns, source.name, keep)
 
 
 def whole(source: Source, layout: Layout) -> Rows:

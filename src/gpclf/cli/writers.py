@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -37,33 +37,33 @@ def writer(path: Path | None, suffix: str) -> Iterator[Write]:
         sys.stdout.flush()
 
 
-def _parquet(file: IO[bytes], schema: pa.Schema) -> Any:
+def _parquet(file: Any, schema: pa.Schema) -> Any:
     from pyarrow.parquet import ParquetWriter
 
     return ParquetWriter(file, schema)
 
 
-def _arrow(file: IO[bytes], schema: pa.Schema) -> Any:
+def _arrow(file: Any, schema: pa.Schema) -> Any:
     from pyarrow.ipc import new_file
 
     return new_file(file, schema)
 
 
-def _csv(file: IO[bytes], schema: pa.Schema, delimiter: str = ",") -> Any:
+def _csv(file: Any, schema: pa.Schema, delimiter: str = ",") -> Any:
     from pyarrow.csv import CSVWriter, WriteOptions
 
     options = WriteOptions(quoting_style="needed", delimiter=delimiter)
     return CSVWriter(file, schema, write_options=options)
 
 
-def _tsv(file: IO[bytes], schema: pa.Schema) -> Any:
+def _tsv(file: Any, schema: pa.Schema) -> Any:
     return _csv(file, schema, "\t")
 
 
 class _Lines:
     """JSON, an object a line."""
 
-    def __init__(self, file: IO[bytes], schema: pa.Schema):
+    def __init__(self, file: Any, schema: pa.Schema):
         self._file = file
 
     def write_table(self, block: pa.Table) -> None:
@@ -77,7 +77,7 @@ class _Lines:
         """The file is closed by who opened it."""
 
 
-OPEN: dict[str, Callable[[IO[bytes], pa.Schema], Any]] = {
+OPEN: dict[str, Callable[[Any, pa.Schema], Any]] = {
     ".parquet": _parquet,
     ".csv": _csv,
     ".tsv": _tsv,

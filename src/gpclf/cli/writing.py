@@ -33,25 +33,35 @@ def _beside(path: Path) -> Path:
 @contextmanager
 def replaced(path: Path) -> Iterator[Path]:
     """A new file beside, that takes the place of `path` if all goes well; else it is gone."""
-    if path.exists() and not path.is_file():
-        yield path
-        return
-    temporary = _beside(path)
+    device = path.exists() and not path.is_file()
+    temporary = path if device else _beside(path)
     try:
         yield temporary
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
-        if path.exists():
-            temporary.chmod(path.stat().st_mode & 0o7777)
-        os.replace(temporary, path)
-    except OSError as error:
-        with suppress(FileNotFoundError):
-            temporary.unlink()
-        # Arrow's errors have the number in their text only
-        full = "No space left" in str(error)
-        number = errno.ENOSPC if full else error.errno
-        raise OSError(number, os.strerror(number or errno.EIO), str(path)) from None
-    except BaseException:
-        with suppress(FileNotFoundError):
-            temporary.unlink()
+        if not device:
+            _moved(temporary, path)
+    except BaseException as error:
+        if not device:
+            with suppress(FileNotFoundError):
+                temporary.unlink()
+        if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
+            raise _named(error, path) from None
         raise
+
+
+def _moved(temporary: Path, path: Path) -> None:
+    """Safe on the disk, then in its place, with the mode that was there."""
+    with temporary.open("rb") as file:
+        os.fsync(file.fileno())
+    if path.exists():
+        temporary.chmod(path.stat().st_mode & 0o7777)
+    os.replace(temporary, path)
+
+
+def _named(error: OSError, path: Path) -> OSError:
+    """The same about the file that the user named; Arrow has the number in its text only."""
+    if error.filename not in (None, str(path)) and not Path(
+        os.fsdecode(error.filename)
+    ).name.startswith(f".{path.name}."):
+        return error  # of a file that is read
+    number = errno.ENOSPC if "No space left" in str(error) else error.errno
+    return OSError(number or errno.EIO, os.strerror(number or errno.EIO), str(path))

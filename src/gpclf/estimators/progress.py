@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Task, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -39,7 +40,8 @@ class Drawing:
         )
         self._task = self.bar.add_task("starting", total=1.0, elbo=float("nan"))
 
-    def __call__(self, line: Progress) -> None:
+    def __call__(self, line: Any) -> None:
+        """Where a fit is: `Progress`, or a snapshot of it."""
         done = min(line.share, ALMOST)  # a full bar would also stop the clock
         self.bar.update(self._task, description=line.stage, completed=done, elbo=line.elbo)
 

@@ -125,7 +125,8 @@ def matters(subject: Subject, found: Findings) -> str:
         listed([f"{n} ({r})" for n, r in zip(names, rises, strict=True)][1:]) if names[1:] else ""
     )
     nothing = int(np.sum(~seen))
-    rest = f" {count(nothing)} of the features make no difference that could be seen."
+    verb = "makes" if nothing == 1 else "make"
+    rest = f" {count(nothing)} of the features {verb} no difference that could be seen."
     return first + (f". Then {others}." if others else ".") + (rest if nothing else "")
 
 

@@ -31,7 +31,7 @@ def reliability(found: Reliability, label: str) -> Markup:
         upper.plot([0, 1], [0, 1], color=SOFT, lw=1, ls=(0, (4, 3)))
         lengths = np.abs([found.accuracy - found.low, found.high - found.accuracy])
         upper.errorbar(
-            found.confidence, found.accuracy, lengths, fmt="o-", ms=4.5, lw=1.2, elinewidth=1.4,
+            found.confidence, found.accuracy, lengths, fmt="o", ms=4.5, lw=1.2, elinewidth=1.4,
             color=SERIES[0], capsize=2.5,
         )  # fmt: skip
         centre = (np.ceil(found.confidence * 10) - 0.5) / 10

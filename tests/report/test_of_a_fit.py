@@ -93,6 +93,15 @@ def test_errors_of_the_rows_count(noisy):
     assert found.figures["features"] == ["feature 0", "feature 1"]
 
 
+def test_a_bar_is_for_those_who_asked_for_one(words, capsys):
+    clf, X, _ = words
+    clf.report(X)
+    assert capsys.readouterr().out == ""
+    clf.set_params(verbose=2).report(X)
+    clf.set_params(verbose=0)
+    assert "done" in capsys.readouterr().out
+
+
 def test_what_cannot_be_reported_on_is_told_in_a_sentence(words, tmp_path):
     clf, X, y = words
     for wrong, sentence in (

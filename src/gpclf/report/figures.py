@@ -135,8 +135,10 @@ def dependence(found: Dependence, subject: Subject, label: str) -> Markup:
             turned = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
             axes.set_xticks(x, words, **(turned if len(words) > 4 else {}))
         top = 1.0 if len(subject.classes) <= len(names) or len(names) == 1 else _top(found)
-        axes.set(ylim=(-0.02 * top, 1.02 * top), xlabel=short(subject.names[found.feature], 50))
-        axes.set_ylabel(f"probability of {names[0]}" if len(names) == 1 else "probability")
+        axes.set(ylim=(-0.02 * top, 1.02 * top), xlabel=short(subject.names[found.feature], 40))
+        axes.set_ylabel(
+            f"probability of {short(names[0], 14)}" if len(names) == 1 else "probability"
+        )
         axes.grid(axis="y")
         _percents(axes, "y")
         if len(names) > 1:

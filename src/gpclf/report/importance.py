@@ -74,6 +74,7 @@ def _shuffled(
     logs = subject.log_proba(X, std)
     if rows.y is None:
         p = np.exp(base)
-        return np.sum(np.where(p > 0, p * (base - logs), 0.0), axis=1)
+        with np.errstate(invalid="ignore"):  # of classes that are impossible before and after
+            return np.sum(np.where(p > 0, p * (base - logs), 0.0), axis=1)
     own = rows.y[:, None]
     return (np.take_along_axis(base, own, 1) - np.take_along_axis(logs, own, 1))[:, 0]

@@ -123,10 +123,8 @@ def reliability_diagram(
 
 
 def _figure(width: float, height: float) -> "Figure":
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError('Pictures need matplotlib: pip install "gpclf[plot]".') from error
+    from matplotlib.figure import Figure
+
     return Figure(figsize=(width, height), layout="constrained")
 
 

@@ -59,6 +59,18 @@ def test_names_and_values_of_the_table_are_text(words):
     assert "&lt;script&gt;" in page
 
 
+def test_notes_of_a_model_are_on_its_card_whatever_they_are(words, tmp_path):
+    clf, X, _ = words
+    scores = {"held out": {"gpclf": {"nll": {"value": 0.25, "low": None, "high": None}}}}
+    notes = {"label": {"name": "kind of star"}, "data": "stars.csv", "scores": scores}
+    clf.save(tmp_path / "known.gpclf", notes | {"dropped": [{"name": "row number"}]})
+    page = GPClassifier.load(tmp_path / "known.gpclf").report(X).html
+    for told in ("kind of star", "stars.csv", "log-loss 0.250", "row number"):
+        assert told in page
+    clf.save(tmp_path / "odd.gpclf", {"label": [1], "scores": [SCRIPT], "dropped": {"a": 1}})
+    assert "<script" not in GPClassifier.load(tmp_path / "odd.gpclf").report(X).html
+
+
 def test_any_frame_gives_the_same_page(words):
     clf, X, _ = words
     assert clf.report(X).html == clf.report(pl.from_pandas(X)).html

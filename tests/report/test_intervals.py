@@ -51,10 +51,10 @@ def test_the_interval_of_accuracy_is_that_of_a_share(n_rows):
 
 
 def test_groups_give_the_interval_that_rows_give(monkeypatch):
-    logs, y = calibrated(4000, 3)
-    of_rows = intervals(logs, y, n=4000)
-    monkeypatch.setattr(importlib.import_module("gpclf.report.intervals"), "MOST_UNITS", 1000)
-    of_groups = intervals(logs, y, n=4000)
+    logs, y = calibrated(3000, 3)
+    of_rows = intervals(logs, y, n=2500)
+    monkeypatch.setattr(importlib.import_module("gpclf.report.intervals"), "MOST_UNITS", 800)
+    of_groups = intervals(logs, y, n=2500)
     for name in METRICS:
         width = of_rows[name].high - of_rows[name].low
         assert_allclose(of_groups[name], of_rows[name], atol=0.15 * width)

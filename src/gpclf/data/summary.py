@@ -42,7 +42,7 @@ class Summary(NamedTuple):
                 )
             found = shares_of(values, quantiles[column], int(count), weight)
             shares.append(found)
-            missing[column] = max(1.0 - found.sum(), 0.0) if not there.all() else 0.0
+            missing[column] = weight[~there].sum() / weight.sum()
         return cls(len(y), counts / counts.sum(), missing, quantiles, tuple(shares))
 
 

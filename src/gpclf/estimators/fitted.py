@@ -13,6 +13,7 @@ from gpclf.data import Columns, Scaling, Summary, encode, refuse_missing
 from gpclf.estimators import persistence, pictures
 from gpclf.estimators.measurement_error import as_the_kernel_sees, errors_for, errors_of
 from gpclf.estimators.parameters import check_count, check_joint
+from gpclf.estimators.progress import stages
 from gpclf.estimators.reporting import subject_of, table_of
 from gpclf.estimators.tables import more_of_table, table
 from gpclf.estimators.uncertainty import Uncertainty, most, scores, uncertainty_of
@@ -22,13 +23,10 @@ from gpclf.prediction import latent_marginals, log_probabilities, spread
 from gpclf.report import Report, make_report
 
 
-def _say_nothing(stage: str, done: float) -> None:
-    """Nobody asked for progress."""
-
-
 class FittedClassifier:
     """The part of `GPClassifier` that needs its posterior and no rows."""
 
+    verbose: Any
     posterior_: Posterior
     classes_: np.ndarray
     history_: dict[str, np.ndarray]
@@ -221,11 +219,13 @@ class FittedClassifier:
         each feature matters and how, where the model does not know, how far the rows are from
         those of the training, and a model card. `path` writes the page, one HTML file. The same
         `seed` gives the same page; a `date` is in it if you give one. `progress` is told each
-        stage, and which share of the work is done. Errors of the rows count as in `predict_proba`.
+        stage, and which share of the work is done; without it `verbose` shows a bar. Errors of the
+        rows count as in `predict_proba`.
         """
         check_is_fitted(self, "posterior_")
         table = table_of(self, X, y, X_std)
-        made = make_report(subject_of(self), table, title, date, seed, progress or _say_nothing)
+        with stages(self.verbose, progress) as tell:
+            made = make_report(subject_of(self), table, title, date, seed, tell)
         if path is not None:
             made.save(path)
         return made

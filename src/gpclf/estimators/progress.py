@@ -60,3 +60,15 @@ def shown(verbose: int) -> Iterator[Callable[[Progress], None]]:
     with drawing.bar:
         yield drawing
         drawing.finish()
+
+
+@contextmanager
+def stages(verbose: int, told: Callable[[str, float], None] | None) -> Iterator[Callable]:
+    """A function of a stage and the share of work done: the user's own, a bar, or silence."""
+    if told is not None or not verbose:
+        yield told or (lambda stage, done: None)
+        return
+    columns = (TextColumn("{task.description:>22}"), BarColumn(), TimeElapsedColumn())
+    with Bar(*columns, TextColumn("left"), Remaining(), transient=verbose < 2) as bar:
+        task = bar.add_task("starting", total=1.0)
+        yield lambda stage, done: bar.update(task, description=stage, completed=done)

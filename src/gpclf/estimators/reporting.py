@@ -15,6 +15,7 @@ from gpclf.prediction import log_probabilities, spread
 from gpclf.report.words import count, number, percent, short
 
 LIBRARIES = ("jax", "numpy", "scikit-learn")
+SCORES = {"nll": "log-loss", "brier": "Brier score", "auc": "AUC", "ece": "calibration error"}
 MOST_WORDS = 12  # classes or features that are named
 
 
@@ -93,13 +94,42 @@ def _card(clf: Any, names: Any) -> dict[str, dict[str, str]]:
     if clf.input_noise_std_ is not None:
         noisy = [short(str(n)) for n, std in zip(names, clf.input_noise_std_, strict=True) if std]
         data["Features with errors"] = ", ".join(noisy[:MOST_WORDS]) or "none"
+    left_out = notes.get("dropped")
+    left_out = left_out if isinstance(left_out, list) else []
+    dropped = [each["name"] for each in map(_dictionary, left_out) if "name" in each]
+    if dropped:
+        named = ", ".join(short(str(name)) for name in dropped[:MOST_WORDS])
+        data["Columns left out"] = named + (", …" if len(dropped) > MOST_WORDS else "")
+    scores = _scores_at_the_fit(notes.get("scores"))
     return {
         "Data": data,
         "What was learned": learned(clf),
+        **({"Scores at the fit": scores} if scores else {}),
         "Parameters": _parameters(clf),
         "Versions": {"gpclf": __version__, "Python": platform.python_version()}
         | {name: version(name) for name in LIBRARIES},
     }
+
+
+def _scores_at_the_fit(notes: Any) -> dict[str, str]:
+    """Of this model and its rivals, as the command writes them into a model file."""
+    found = {}
+    for how, methods in _dictionary(notes).items():
+        for method, scores in _dictionary(methods).items():
+            values = {
+                name: _dictionary(one).get("value") for name, one in _dictionary(scores).items()
+            }
+            found[short(f"{method}, {how}", 60)] = ", ".join(
+                f"{SCORES.get(name, name)} {number(float(value))}"
+                for name, value in values.items()
+                if isinstance(value, int | float)
+            )
+    return found
+
+
+def _dictionary(value: Any) -> dict:
+    """Notes are the user's own, and may hold anything."""
+    return value if isinstance(value, dict) else {}
 
 
 def learned(clf: Any) -> dict[str, str]:

@@ -95,8 +95,10 @@ def trusted(judged: Judged) -> str:
     points = f"{100 * error:.1f} percentage points"
     most = f"{100 * found.error_at_most:.1f}"
     if error <= found.error_at_most:
+        vague = found.error_at_most > LARGE_ERROR
+        verdict = "Nothing speaks against it, but these rows are few" if vague else "Yes"
         return (
-            f"Yes, as far as so many rows can tell. What was predicted and what came true differ "
+            f"{verdict}. What was predicted and what came true differ "
             f"by {points}, and chance alone makes it up to {most} where probabilities are right."
         )
     weights = found.count / found.count.sum()
@@ -123,7 +125,8 @@ def matters(subject: Subject, found: Findings) -> str:
         listed([f"{n} ({r})" for n, r in zip(names, rises, strict=True)][1:]) if names[1:] else ""
     )
     nothing = int(np.sum(~seen))
-    rest = f" {count(nothing)} of the features make no difference that could be seen."
+    verb = "makes" if nothing == 1 else "make"
+    rest = f" {count(nothing)} of the features {verb} no difference that could be seen."
     return first + (f". Then {others}." if others else ".") + (rest if nothing else "")
 
 

@@ -9,9 +9,10 @@ from gpclf.report.drift import MUCH, SOME
 from gpclf.report.findings import SHOWN, Findings
 from gpclf.report.markup import Markup, element, figure, joined, table
 from gpclf.report.subject import Subject, Table
-from gpclf.report.words import count, number, percent, short
+from gpclf.report.words import count, listed, number, percent, short
 
 COLUMNS = 5  # of a row, in tables of rows
+LEAST = 0.01  # change of a mean probability that is drawn
 
 
 def importance(subject: Subject, found: Findings) -> Markup:
@@ -65,8 +66,25 @@ def dependence(subject: Subject, found: Findings) -> Markup:
         "without errors. Shaded bands and lines through points show how unsure the model itself is "
         "of a row's probability (one standard deviation)."
     )
-    parts = [_one_dependence(subject, each) for each in found.dependence]
-    return joined([element("p", words), *parts])
+    shown = [each for each in found.dependence if np.ptp(each.mean, axis=0).max() >= LEAST]
+    flat = [
+        f"“{short(subject.names[e.feature])}”"
+        for e in found.dependence
+        if np.ptp(e.mean, axis=0).max() < LEAST
+    ]
+    parts = [_one_dependence(subject, each) for each in shown]
+    rest = None
+    if flat:
+        rest = (
+            f"By itself {listed(flat)} changes the mean probability by less than {percent(LEAST)}."
+        )
+    return joined(
+        [
+            element("p", words) if shown else None,
+            *parts,
+            None if rest is None else element("p", rest),
+        ]
+    )
 
 
 def _one_dependence(subject: Subject, found: Dependence) -> Markup:
@@ -78,8 +96,6 @@ def _one_dependence(subject: Subject, found: Dependence) -> Markup:
     ends = [percent(found.mean[place, k], 0) for place in places]
     at = [short(subject.value(found.feature, found.grid[place])) for place in places]
     finding = f"Probability of “{who}”: {ends[0]} where “{name}” is {at[0]}, {ends[1]} at {at[1]}"
-    if abs(found.mean[low, k] - found.mean[high, k]) < 0.01:
-        finding = f"“{name}” alone changes next to nothing"
     headings = ["Value"]
     for c in found.classes:
         headings += [short(subject.class_name(int(c)), 40), "±"]

@@ -27,12 +27,11 @@ class Dependence(NamedTuple):
     left_out: int  # levels
 
 
-def classes_shown(subject: Subject) -> Int[np.ndarray, "K"]:
-    """The second of two classes; of more those with most training rows, in their order."""
-    shares = subject.summary.class_shares
-    if len(shares) == 2:
+def classes_shown(mean: Float[np.ndarray, "G C"]) -> Int[np.ndarray, "K"]:
+    """The second of two classes; of more those that change most, in their order."""
+    if mean.shape[1] == 2:
         return np.array([1])
-    return np.sort(np.argsort(-shares, kind="stable")[:MOST_CLASSES])
+    return np.sort(np.argsort(-np.ptp(mean, axis=0), kind="stable")[:MOST_CLASSES])
 
 
 def dependence(
@@ -42,15 +41,16 @@ def dependence(
     grid, left_out = _grid(subject, table, feature)
     if len(grid) < 2:
         return None
-    classes = classes_shown(subject)
     rows, few = table.sample(ROWS, rng).X, table.sample(ROWS_OF_SPREAD, rng).X
     p = np.exp(subject.log_proba(_with(rows, feature, grid), None))
+    mean = p.reshape(len(grid), len(rows), -1).mean(axis=1)
+    classes = classes_shown(mean)
     spread, _ = subject.spread(_with(few, feature, grid), None)
     return Dependence(
         feature,
         grid,
         classes,
-        p.reshape(len(grid), len(rows), -1).mean(axis=1)[:, classes],
+        mean[:, classes],
         spread.reshape(len(grid), len(few), -1).mean(axis=1)[:, classes],
         left_out,
     )

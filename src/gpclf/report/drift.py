@@ -38,10 +38,14 @@ def index_of(before: np.ndarray, now: np.ndarray) -> float:
     return float(np.sum((q - p) * np.log(q / p)))
 
 
-def by_chance(before: np.ndarray, now: np.ndarray, rows_before: float, rows_now: float) -> float:
-    """What the index stays below 99 times in 100 where both are samples of the same."""
+def by_chance(before: np.ndarray, now: np.ndarray, sizes: tuple[int, int], columns: int) -> float:
+    """What the indices of so many columns stay below 99 times in 100, the largest included.
+
+    That is where both are samples of the same, of these `sizes`.
+    """
     cells = int(np.sum((before > 0) | (now > 0)))
-    return float(chi2.ppf(SURE, max(cells - 1, 1)) * (1 / rows_before + 1 / rows_now))
+    scale = sum(1 / size for size in sizes)
+    return float(chi2.isf((1 - SURE) / columns, max(cells - 1, 1)) * scale)
 
 
 def reading(psi: float, chance: float) -> str:
@@ -70,7 +74,8 @@ def _column(subject: Subject, values: np.ndarray, column: int, count: int) -> Co
     if np.isnan(summary.quantiles[column]).all() and count == 0:  # nothing but gaps in training
         before, now = before[-2:], np.array([1 - gone, gone])
     psi = index_of(before, now)
-    chance = by_chance(before, now, min(summary.n_rows, MOST_ROWS), len(values))
+    sizes = min(summary.n_rows, MOST_ROWS), len(values)
+    chance = by_chance(before, now, sizes, len(summary.missing))
     gap = subject.columns.gaps[column]  # then the last level is the missing one
     missing_before = before[-2] if gap else before[-1]
     missing_now = now[-2] if gap else gone if count == 0 else 0.0

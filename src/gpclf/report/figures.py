@@ -31,7 +31,7 @@ def reliability(found: Reliability, label: str) -> Markup:
         upper.plot([0, 1], [0, 1], color=SOFT, lw=1, ls=(0, (4, 3)))
         lengths = np.abs([found.accuracy - found.low, found.high - found.accuracy])
         upper.errorbar(
-            found.confidence, found.accuracy, lengths, fmt="o-", ms=4.5, lw=1.2, elinewidth=1.4,
+            found.confidence, found.accuracy, lengths, fmt="o", ms=4.5, lw=1.2, elinewidth=1.4,
             color=SERIES[0], capsize=2.5,
         )  # fmt: skip
         centre = (np.ceil(found.confidence * 10) - 0.5) / 10
@@ -55,12 +55,12 @@ def confusion(counts: np.ndarray, names: Sequence[str], label: str) -> Markup:
                 colour = SERIES[0] if i == j else SERIES[1]
                 square: dict[str, Any] = {
                     "color": colour,
-                    "alpha": 0.08 + 0.5 * shares[i, j],
+                    "alpha": 0.08 + 0.42 * shares[i, j],
                     "lw": 0,
                 }
                 axes.fill_between([j - 0.48, j + 0.48], i - 0.48, i + 0.48, **square)
             text = f"{counts[i, j]:,}" if counts[i, j] else "·"
-            small = 10 if size <= 5 else 8
+            small = 10 if size <= 5 else 8 if counts[i, j] < 1000 else 6
             axes.text(j, i, text, ha="center", va="center", fontsize=small, color=INK)
         words = [short(name, 26 if size <= 4 else 14) for name in names]
         turned = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"} if size > 4 else {}
@@ -134,13 +134,21 @@ def dependence(found: Dependence, subject: Subject, label: str) -> Markup:
             words = [short(subject.value(found.feature, float(code)), 14) for code in found.grid]
             turned = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
             axes.set_xticks(x, words, **(turned if len(words) > 4 else {}))
-        axes.set(ylim=(-0.02, 1.02), xlabel=short(subject.names[found.feature], 50))
-        axes.set_ylabel(f"probability of {names[0]}" if len(names) == 1 else "probability")
+        top = 1.0 if len(subject.classes) <= len(names) or len(names) == 1 else _top(found)
+        axes.set(ylim=(-0.02 * top, 1.02 * top), xlabel=short(subject.names[found.feature], 40))
+        axes.set_ylabel(
+            f"probability of {short(names[0], 14)}" if len(names) == 1 else "probability"
+        )
         axes.grid(axis="y")
         _percents(axes, "y")
         if len(names) > 1:
             figure.legend(loc="outside upper left", ncols=2 if len(names) > 3 else len(names))
         return written(figure, label, f"dependence {found.feature}")
+
+
+def _top(found: Dependence) -> float:
+    """Where a picture of some of many classes ends: none may be probable."""
+    return float(min(1.0, 1.1 * np.max(found.mean + found.spread)))
 
 
 def uncertainty(found: Unsure, label: str) -> Markup:

@@ -20,6 +20,7 @@ from gpclf.report.unsure import Unsure, surprising, unsure
 SHOWN = 12  # classes, columns: the top dozen
 DRAWN = 6  # curves in one picture
 BINS = 10
+SAME = 1e-9  # an index that is 0 but for rounding
 PREDICTED = 0.25  # of the work
 
 Tell = Callable[[str, float], None]  # a stage, and the share of all work that is done
@@ -95,7 +96,7 @@ def find(subject: Subject, table: Table, seed: int, tell: Tell) -> tuple[Finding
     not_known = unsure(subject, table, logs, rng)
     tell("drift", 0.9)
     moved = tuple(drift(subject, table.X))
-    same = len(table.X) == subject.summary.n_rows and all(each.psi == 0 for each in moved)
+    same = len(table.X) == subject.summary.n_rows and all(each.psi < SAME for each in moved)
     shares = np.exp(logs).mean(axis=0)
     curves = tuple(each for each in found if each is not None)
     return Findings(len(logs), shares, judged, weights, curves, not_known, moved, same), logs

@@ -18,6 +18,7 @@ MOST_ROWS, MOST_FEATURES = 2000, 30
 REPEATS, REPEATS_WITH_ERRORS = 5, 2
 BUDGET, BUDGET_WITH_ERRORS = 400_000, 3_000  # predictions: some seconds
 FEWEST_ROWS = 50
+MANY_CLASSES = 20  # above, a prediction takes as much longer as there are more
 
 
 class Importance(NamedTuple):
@@ -38,6 +39,7 @@ def importance(subject: Subject, table: Table, rng: np.random.Generator) -> Impo
     budget, repeats = (
         (BUDGET, REPEATS) if table.std is None else (BUDGET_WITH_ERRORS, REPEATS_WITH_ERRORS)
     )
+    budget = int(budget / max(1.0, len(subject.classes) / MANY_CLASSES))
     most = int(np.clip(budget // (repeats * len(features)), FEWEST_ROWS, MOST_ROWS))
     rows = table.sample(most, rng)
     base = subject.log_proba(rows.X, rows.std)
@@ -72,6 +74,7 @@ def _shuffled(
     logs = subject.log_proba(X, std)
     if rows.y is None:
         p = np.exp(base)
-        return np.sum(np.where(p > 0, p * (base - logs), 0.0), axis=1)
+        with np.errstate(invalid="ignore"):  # of classes that are impossible before and after
+            return np.sum(np.where(p > 0, p * (base - logs), 0.0), axis=1)
     own = rows.y[:, None]
     return (np.take_along_axis(base, own, 1) - np.take_along_axis(logs, own, 1))[:, 0]

@@ -104,7 +104,8 @@ def confusion(subject: Subject, judged: Judged) -> Markup:
     left_out = len(subject.classes) - len(names)
     if left_out:
         names.append("all others")
-    off = counts - np.diag(np.diag(counts))
+    named = len(judged.shown)
+    off = (counts - np.diag(np.diag(counts)))[:named, :named]
     i, j = np.unravel_index(np.argmax(off), off.shape)
     finding = "No row is taken for another class"
     if off[i, j]:
@@ -133,11 +134,9 @@ def curves(subject: Subject, judged: Judged) -> Markup:
     roc = [(subject.class_name(c), curve) for c, curve, _ in judged.curves]
     recall = [(subject.class_name(c), curve) for c, _, curve in judged.curves]
     worst, area = min(roc, key=lambda each: each[1].area)
-    hardest = "" if len(roc) == 1 else ", the class that is hardest to tell"
-    finding = (
-        f"Of a row of “{short(worst)}” and another row, {percent(area.area)} are in the right "
-        f"order{hardest}"
-    )
+    finding = f"{percent(area.area)} of pairs with a row of “{short(worst)}” are in the right order"
+    if len(roc) > 1:
+        finding = f"“{short(worst)}” is hardest to tell: {finding}"
     caption = (
         "Each class against all others (ROC): the share of its rows that are found, against that "
         f"of other rows taken for it.{_some(subject, judged)}"

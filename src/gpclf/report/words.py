@@ -38,16 +38,11 @@ def percent(share: float, digits: int | None = None) -> str:
 
 
 def number(value: float, digits: int = 3) -> str:
-    """A score or a measurement, with so many decimals, fewer if it is large."""
+    """A score or a measurement, with so many decimals, none if it is large."""
     if not np.isfinite(value):
         return "—" if np.isnan(value) else ("∞" if value > 0 else "−∞")
-    if value != 0 and abs(value) < 10**-digits:
-        text = f"{value:.1g}" if abs(value) >= 1e-6 else f"{value:.0e}"
-    elif abs(value) >= 1000:
-        text = f"{value:,.0f}"
-    else:
-        text = f"{value:.{digits}f}"
-    return text.replace("-", "−")
+    text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.{digits}f}"
+    return text.replace("-", "−" if text.strip("-0.,") else "")
 
 
 def measured(value: float, digits: int = 4) -> str:

@@ -60,6 +60,9 @@ expect(statSync(report).size < MOST_BYTES, `the file has ${statSync(report).size
 for (const width of WIDTHS) for (const scheme of ["light", "dark"]) await check(width, scheme);
 const { context, page, name } = await look(1280, "light", false);
 await page.emulateMedia({ media: "print" });
+await page.setViewportSize({ width: 673, height: 950 }); // what margins leave of A4
+const most = await page.evaluate(() => Math.max(...[...document.querySelectorAll("table,svg")].map((each) => each.getBoundingClientRect().right)));
+expect(most <= 673, `${name}: nothing is wider than a printed page (${Math.round(most)} of 673)`);
 await page.pdf({ path: `${folder}/${name}.pdf`, format: "A4" });
 await context.close();
 await browser.close();

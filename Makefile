@@ -7,17 +7,17 @@ BIN := $(VENV)/bin
 help: ## show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-$(VENV)/.plot: pyproject.toml
+$(VENV)/.plain: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[plot]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	@touch $@ $(VENV)/.plot
+	@touch $@ $(VENV)/.plain
 
-demo: $(VENV)/.plot ## fit digits and breast cancer, print the table, draw two pictures
+demo: $(VENV)/.plain ## fit digits and breast cancer, print the table, draw two pictures
 	$(BIN)/gpclf demo
 
 check: $(VENV)/.dev ## lint, format, types, floors
@@ -29,6 +29,18 @@ check: $(VENV)/.dev ## lint, format, types, floors
 test: check ## everything CI asks: check, then all tests but the slow ones
 	$(BIN)/pytest -q -n 2 --dist loadfile -m "not slow"
 
+BROWSER = tests/report/browser
+build/browser/.done: $(BROWSER)/package.json
+	mkdir -p build/browser
+	cp $(BROWSER)/package.json build/browser
+	cd build/browser && npm install --no-audit --no-fund --silent
+	@touch $@
+
+test-browser: $(VENV)/.dev build/browser/.done ## a report in Chromium: requests, width, contrast; needs node, npm, chromium
+	$(BIN)/python $(BROWSER)/table.py build/browser/report.html
+	cp $(BROWSER)/check.mjs build/browser
+	node build/browser/check.mjs build/browser/report.html build/browser
+
 test-slow: $(VENV)/.dev ## the slow tests
 	XLA_FLAGS= JAX_DISABLE_MOST_OPTIMIZATIONS=false $(BIN)/pytest -q -m slow
 
@@ -37,7 +49,7 @@ LOWEST = import re, tomllib; \
   project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
   extras = project["optional-dependencies"]; \
   tools = r"gpclf|import-linter|pyright|pytest-xdist|ruff"; \
-  needed = project["dependencies"] + extras["plot"] + extras["dev"]; \
+  needed = project["dependencies"] + extras["excel"] + extras["dev"]; \
   print(*(each.replace(">=", "==") for each in needed if not re.match(tools, each)), sep="\n")
 
 $(VENV)-lowest/.done: pyproject.toml
@@ -183,7 +195,7 @@ format: $(VENV)/.dev ## rewrite the code in the house format
 clean: ## remove the environments and build products
 	rm -rf $(VENV) $(VENV)-lowest $(VENV)-gpflow $(VENV)-gpytorch $(VENV)-pytabkit $(VENV)-docs build dist .pytest_cache .ruff_cache
 
-.PHONY: help demo check test test-slow test-lowest docs format clean bench-setup bench-accuracy bench-likelihoods \
+.PHONY: help demo check test test-browser test-slow test-lowest docs format clean bench-setup bench-accuracy bench-likelihoods \
 	bench-categorical bench-missing bench-classes bench-race bench-race-all bench-large bench-compare bench-compare-setup bench-compare-others bench-few-rows bench-seconds bench-engines bench-papers bench-step \
 	bench-prediction bench-cold bench-scaling bench-quick bench-noise bench-fermi bench-noise-uci \
 	bench-noise-mnist bench-active

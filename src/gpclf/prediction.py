@@ -135,12 +135,17 @@ def _filled(rows: np.ndarray, size: int) -> np.ndarray:
 
 
 def _in_chunks(
-    function: Callable, posterior: Posterior, X: np.ndarray, std: np.ndarray | None = None
+    function: Callable,
+    posterior: Posterior,
+    X: np.ndarray,
+    std: np.ndarray | None = None,
+    in_pairs: bool = False,
 ) -> list[np.ndarray]:
     """The leaves of `function(posterior, rows, errors)` for all rows, in float64.
 
-    Chunks of one function follow each other closely, without waiting for results; those of several
-    go in pairs, because their likelihood keeps one core busier than the other.
+    Chunks of one function follow each other closely, without waiting for results; those of several,
+    or of a `function` that goes row by row, go in pairs, because they keep one core busier than the
+    other.
     """
     tables = [np.asarray(part, posterior.row_dtype) for part in (X, std) if part is not None]
     lengths = LENGTHS if std is None else LENGTHS_SCATTERED
@@ -155,7 +160,7 @@ def _in_chunks(
         return [np.asarray(leaf, np.float64)[: len(X) - first] for leaf in leaves]
 
     firsts = range(0, len(X), size)
-    if posterior.n_latent > 1 and len(firsts) > 1:
+    if (in_pairs or posterior.n_latent > 1) and len(firsts) > 1:
         with ThreadPoolExecutor(2) as pool:
             whole = double_precision(lambda first: collect(first, start(first)))
             parts = list(pool.map(whole, firsts))
@@ -260,4 +265,4 @@ def spread(posterior: Posterior, X: np.ndarray, std: np.ndarray | None = None) -
     def of_chunk(ready: Posterior, X: Any, std: Any) -> Spread:
         return _spread_program(ready, draws, X, std)
 
-    return Spread(*_in_chunks(of_chunk, posterior, X, std))
+    return Spread(*_in_chunks(of_chunk, posterior, X, std, in_pairs=True))

@@ -26,7 +26,7 @@ from gpclf import inputs, kernels, likelihoods
 from gpclf.gaussian import Moments
 from gpclf.model import Model, Prepared
 
-FORMAT = 7
+FORMAT = 8
 MOST_HEADER = 2**25  # bytes
 NO_CHECKSUM = b"0" * 64  # stands for it while it is computed
 CHECKSUM = re.compile(rb'"sha256":"([0-9a-f]{64})"')
@@ -72,11 +72,22 @@ def restore(description: Any, arrays: dict[str, np.ndarray]) -> Any:
     return module
 
 
-def write(path: str | os.PathLike, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    """Header and arrays as one file, there completely or not at all."""
+def write_file(path: str | os.PathLike, content: bytes) -> None:
+    """A file, there completely or not at all; one sentence about why it cannot be."""
     target = Path(path)
     if not target.parent.is_dir():
         raise FileNotFoundError(f"There is no folder {target.parent}: make it first.")
+    try:
+        _replace(target, content)
+    except OSError as error:
+        if error.errno is None:
+            raise
+        # it names no file, or the one beside that which the user named
+        raise OSError(error.errno, error.strerror, str(target)) from None
+
+
+def write(path: str | os.PathLike, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    """Header and arrays as one file, there completely or not at all."""
     metadata = {
         "gpclf": json.dumps({"format": FORMAT, **header}),
         "sha256": NO_CHECKSUM.decode(),
@@ -84,13 +95,7 @@ def write(path: str | os.PathLike, header: dict[str, Any], arrays: dict[str, np.
     content = to_bytes(arrays, metadata=metadata)
     first, last = _place(content)
     checksum = hashlib.sha256(content).hexdigest().encode()
-    try:
-        _replace(target, content[:first] + checksum + content[last:])
-    except OSError as error:
-        if error.filename is None:
-            raise
-        # it names the file beside the one that the user named
-        raise OSError(error.errno, error.strerror, str(target)) from None
+    write_file(path, content[:first] + checksum + content[last:])
 
 
 def _replace(target: Path, content: bytes) -> None:

@@ -1,7 +1,5 @@
 """Laws of the scores, and that pictures are drawn without touching anyone else's."""
 
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -206,11 +204,3 @@ def test_pictures_say_what_they_cannot_draw(clouds, tmp_path):
     with pytest.raises(ValueError, match="1 to 7"):
         reliability_diagram({}, tmp_path / "reliability.png")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_without_matplotlib_one_sentence_says_how_to_get_it(clouds, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(ImportError, match=r'^Pictures need .*: pip install "gpclf\[plot\]"\.$'):
-        decision_surface(*clouds, tmp_path / "surface.png")
-    with pytest.raises(ImportError, match="gpclf"):
-        reliability_diagram({"sure": (certain([0], 2), [0])}, tmp_path / "reliability.png")

@@ -162,7 +162,7 @@ def test_a_file_of_another_format_says_so(fitted, path, monkeypatch):
     monkeypatch.setattr(storage, "FORMAT", 9)
     fitted.save(path)
     monkeypatch.undo()
-    with pytest.raises(ValueError, match="has format 9, but this version of gpclf reads 7"):
+    with pytest.raises(ValueError, match="has format 9, but this version of gpclf reads 8"):
         GPClassifier.load(path)
 
 

@@ -33,6 +33,7 @@ def _code(page):
         "inference",
         "tables",
         "saving",
+        "report",
         "big-data",
         "layers",
         "../README",

@@ -6,6 +6,7 @@ from gpclf.data.labels import encode, refuse_missing
 from gpclf.data.missing import Missing
 from gpclf.data.rows import ArrayRows, ChunkRows, Kept, Rows
 from gpclf.data.scaling import Scaling, blocks
+from gpclf.data.summary import Summary
 
 __all__ = [
     "ArrayRows",
@@ -16,6 +17,7 @@ __all__ = [
     "Missing",
     "Rows",
     "Scaling",
+    "Summary",
     "blocks",
     "encode",
     "refuse_missing",

@@ -52,6 +52,7 @@ class Snapshot:
         self.stage = line.stage
         self.seconds = line.seconds
         self.elbo = line.elbo
+        self.share = line.share
         self._line = line
         self._rows = rows
         self._stopped_at = stopped_at

@@ -13,6 +13,7 @@ from gpclf.estimators.callbacks import CallbackSupportMixin, with_callbacks
 from gpclf.estimators.fitted import FittedClassifier
 from gpclf.estimators.learning import Training, learn, learn_more
 from gpclf.estimators.measurement_error import KINDS, LEARNED, RESAMPLE, errors_of, refuse_pieces
+from gpclf.estimators.notebook import Shown
 from gpclf.estimators.parameters import check_points
 from gpclf.estimators.tables import labelled_table, more_of_table
 from gpclf.estimators.weights import weighed
@@ -23,7 +24,7 @@ from gpclf.inputs import Noisy
 COUNT = Interval(Integral, 1, None, closed="left")
 
 
-class GPClassifier(CallbackSupportMixin, FittedClassifier, ClassifierMixin, BaseEstimator):
+class GPClassifier(CallbackSupportMixin, FittedClassifier, Shown, ClassifierMixin, BaseEstimator):
     """Gaussian process classifier with inducing points, for two or many classes.
 
     Inputs are scaled inside, so their units never matter. Most users change nothing. X may
@@ -89,8 +90,8 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, ClassifierMixin, Base
         Stop when a step gains less than this, in nats per row. Epochs of batches are as many as
         planned.
     callback : None or callable, default=None
-        Called at every step with a snapshot that has `stage`, `seconds`, `elbo` (per row) and
-        `predict_log_proba`; its time does not count.
+        Called at every step with a snapshot that has `stage`, `seconds`, `elbo` (per row), `share`
+        (of the work planned, done) and `predict_log_proba`; its time does not count.
     categorical_features : "from_dtype", None or list, default="from_dtype"
         Columns that hold categories instead of numbers: in a frame those of category, string and
         boolean type; or none; or indices, names or a mask. From three to 1,000 become one column
@@ -144,6 +145,10 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, ClassifierMixin, Base
         How much each feature matters, from the lengthscales: sums to one, 0 if constant.
     n_samples_seen_ : int
         The number of training rows, of all pieces together.
+    training_summary_ : Summary
+        What the training rows were like, column by column: quantiles, shares of levels, of missing
+        entries and of classes. `report` compares other tables with it; that of the first piece
+        where rows come in several.
     input_noise_std_ : None or array (D,)
         The standard deviation of the errors in the units of X, as learned or the median of those
         given, which is used at prediction where `X_std` is not given. None without errors.
@@ -151,6 +156,8 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, ClassifierMixin, Base
         Why the fit ended.
     jitter_ : float
         What was added to the diagonal of k(Z, Z), relative to its mean.
+    notes_ : None or dict
+        Of a model that was loaded: what `save` was told to keep with it.
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {

@@ -1,6 +1,7 @@
 """What a fitted classifier can tell: predictions, what it does not know, pictures, a file."""
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -8,24 +9,29 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from gpclf.data import Columns, Scaling, encode, refuse_missing
+from gpclf.data import Columns, Scaling, Summary, encode, refuse_missing
 from gpclf.estimators import persistence, pictures
 from gpclf.estimators.measurement_error import as_the_kernel_sees, errors_for, errors_of
 from gpclf.estimators.parameters import check_count, check_joint
+from gpclf.estimators.progress import stages
+from gpclf.estimators.reporting import subject_of, table_of
 from gpclf.estimators.tables import more_of_table, table
 from gpclf.estimators.uncertainty import Uncertainty, most, scores, uncertainty_of
 from gpclf.gaussian import divergence
 from gpclf.posterior import Posterior, draws, joint, row_bounds
 from gpclf.prediction import latent_marginals, log_probabilities, spread
+from gpclf.report import Report, make_report
 
 
 class FittedClassifier:
     """The part of `GPClassifier` that needs its posterior and no rows."""
 
+    verbose: Any
     posterior_: Posterior
     classes_: np.ndarray
     history_: dict[str, np.ndarray]
     input_noise_std_: np.ndarray | None
+    training_summary_: Summary
     _columns: Columns
     _scaling: Scaling
 
@@ -195,10 +201,43 @@ class FittedClassifier:
         names = getattr(self, "feature_names_in_", None)
         return pictures.plot_relevance(self.relevance_, names, axes)
 
-    def save(self, path: str | os.PathLike) -> None:
-        """Write the fitted classifier as one file, without pickle: safe to open from a stranger."""
+    def report(
+        self,
+        X: Any,
+        y: Any = None,
+        X_std: Any = None,
+        path: str | os.PathLike | None = None,
+        *,
+        title: str | None = None,
+        date: str | None = None,
+        seed: int = 0,
+        progress: Callable[[str, float], None] | None = None,
+    ) -> Report:
+        """A page about this classifier and these rows, for people who pass it on.
+
+        With labels y: scores with intervals, reliability, confusion, curves by class. Always: what
+        each feature matters and how, where the model does not know, how far the rows are from
+        those of the training, and a model card. `path` writes the page, one HTML file. The same
+        `seed` gives the same page; a `date` is in it if you give one. `progress` is told each
+        stage, and which share of the work is done; without it `verbose` shows a bar. Errors of the
+        rows count as in `predict_proba`.
+        """
         check_is_fitted(self, "posterior_")
-        persistence.save(self, path)
+        table = table_of(self, X, y, X_std)
+        with stages(self.verbose, progress) as tell:
+            made = make_report(subject_of(self), table, title, date, seed, tell)
+        if path is not None:
+            made.save(path)
+        return made
+
+    def save(self, path: str | os.PathLike, notes: dict[str, Any] | None = None) -> None:
+        """Write the fitted classifier as one file, without pickle: safe to open from a stranger.
+
+        `notes` is what you want to know of it later, as JSON can hold it; `load` gives it back as
+        `notes_`. None: those that it was loaded with, if there were some.
+        """
+        check_is_fitted(self, "posterior_")
+        persistence.save(self, path, getattr(self, "notes_", None) if notes is None else notes)
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> Any:

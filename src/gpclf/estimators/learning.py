@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 
 from gpclf import inducing
 from gpclf.compilation import compiled_once
-from gpclf.data import ArrayRows, Columns, Scaling, blocks
+from gpclf.data import ArrayRows, Columns, Scaling, Summary, blocks
 from gpclf.estimators.callbacks import Snapshot, callbacks_of, held_out, judging
 from gpclf.estimators.measurement_error import (
     RESAMPLE,
@@ -100,6 +100,7 @@ def learn(
     check_full(clf.n_inducing, len(training.y))
     rng = np.random.default_rng(check_random_state(clf.random_state).randint(2**31 - 1))
     likelihood = likelihood_from(clf.likelihood, len(classes))
+    summary = Summary.of(*training[:2], training.weight, columns.counts, len(classes))
     apart = None
     if clf.early_stopping is not False:
         share = VALIDATION_SHARE if clf.early_stopping is True else float(clf.early_stopping)
@@ -127,10 +128,11 @@ def learn(
 
     result = _watched(clf, classes, stopped_at, usual, run)
     clf.classes_ = classes
-    clf.n_samples_seen_ = len(training.y)
+    clf.training_summary_, clf.n_samples_seen_ = summary, len(training.y)
     clf.history_ = result.history
     clf.stopped_ = result.stopped
     clf.jitter_ = result.jitter
+    clf.notes_ = None  # those of another fit
     clf.selection_ = result.tried
     clf.loo_score_, clf.loo_unsure_, logs = result.left_out or (None, None, None)
     clf.loo_log_proba_ = logs if logs is not None and len(logs) == len(training.y) else None

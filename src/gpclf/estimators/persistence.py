@@ -1,5 +1,6 @@
 """A fitted classifier as one file, and back."""
 
+import json
 import os
 from typing import Any
 
@@ -8,7 +9,7 @@ from equinox import Module
 
 import gpclf.posterior as posteriors
 from gpclf import storage
-from gpclf.data import Columns, Missing, Scaling
+from gpclf.data import Columns, Missing, Scaling, Summary
 from gpclf.inference.engines import KINDS, Engine
 
 FITTED = ("elbo_", "loo_score_", "loo_unsure_", "selection_", "stopped_", "jitter_")
@@ -17,8 +18,8 @@ KEPT = Engine | Module | np.ndarray | np.generic | bool | int | float | str | No
 ARRAYS = ("inducing_points_", "relevance_", "input_noise_std_")
 
 
-def save(classifier: Any, path: str | os.PathLike) -> None:
-    """Write what prediction needs, the parameters and a summary of the training."""
+def save(classifier: Any, path: str | os.PathLike, notes: dict[str, Any] | None) -> None:
+    """Write what prediction needs, the parameters, a summary of the training, and `notes`."""
     from gpclf import __version__  # which has the classifier itself
 
     arrays: dict[str, np.ndarray] = {}
@@ -35,13 +36,25 @@ def save(classifier: Any, path: str | os.PathLike) -> None:
         "columns": [_listed(levels) for levels in classifier._columns.levels],
         "gaps": list(classifier._columns.gaps),
         "scaling": [storage.describe(part, arrays) for part in classifier._scaling],
+        "summary": [storage.describe(part, arrays) for part in classifier.training_summary_],
         "classes": _listed(classifier.classes_),
         "feature_names": None if names is None else [str(name) for name in names],
         "history": {k: _listed(v) for k, v in classifier.history_.items()},
         "fitted": {name: getattr(classifier, name) for name in FITTED},
         "arrays": {name: storage.describe(getattr(classifier, name), arrays) for name in ARRAYS},
+        "notes": _as_json(notes),
     }
     storage.write(path, header, arrays)
+
+
+def _as_json(notes: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Notes as they will come back, or one sentence about what cannot."""
+    if notes is not None and not isinstance(notes, dict):
+        raise ValueError(f"notes must be a dict or None, got {type(notes).__name__}.")
+    try:
+        return json.loads(json.dumps(notes))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"notes must hold what JSON can: {error}.") from None
 
 
 def _described(value: Any, arrays: dict[str, np.ndarray]) -> Any:
@@ -83,6 +96,8 @@ def load(kind: type, path: str | os.PathLike) -> Any:
         classifier._scaling = Scaling(*units, missing=Missing(*missing))
         levels = tuple(_array(levels) for levels in header["columns"])
         classifier._columns = Columns(levels, tuple(header["gaps"]))
+        parts = (storage.restore(part, arrays) for part in header["summary"])
+        classifier.training_summary_ = Summary(*parts)
         classifier.classes_ = _array(header["classes"])
         if header["feature_names"] is not None:
             classifier.feature_names_in_ = np.array(header["feature_names"], dtype=object)
@@ -94,6 +109,7 @@ def load(kind: type, path: str | os.PathLike) -> Any:
     except storage.MOST_DAMAGE as error:
         raise ValueError(f"{path} is damaged: its header lacks {error}.") from None
     classifier.loo_log_proba_ = None  # it belongs to the rows
+    classifier.notes_ = header.get("notes")
     classifier.kernel_ = classifier.posterior_.prepared.model.kernel
     classifier.likelihood_ = classifier.posterior_.likelihood
     return classifier

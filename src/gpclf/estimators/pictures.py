@@ -11,10 +11,8 @@ MOST_FEATURES = 30
 def _axes(axes: Any) -> Any:
     if axes is not None:
         return axes
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError('Pictures need matplotlib: pip install "gpclf[plot]".') from error
+    import matplotlib.pyplot as plt  # slow to import
+
     return plt.subplots(layout="constrained")[1]
 
 

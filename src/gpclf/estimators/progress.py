@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Task, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -39,7 +40,8 @@ class Drawing:
         )
         self._task = self.bar.add_task("starting", total=1.0, elbo=float("nan"))
 
-    def __call__(self, line: Progress) -> None:
+    def __call__(self, line: Any) -> None:
+        """Where a fit is: `Progress`, or a snapshot of it."""
         done = min(line.share, ALMOST)  # a full bar would also stop the clock
         self.bar.update(self._task, description=line.stage, completed=done, elbo=line.elbo)
 
@@ -58,3 +60,15 @@ def shown(verbose: int) -> Iterator[Callable[[Progress], None]]:
     with drawing.bar:
         yield drawing
         drawing.finish()
+
+
+@contextmanager
+def stages(verbose: int, told: Callable[[str, float], None] | None) -> Iterator[Callable]:
+    """A function of a stage and the share of work done: the user's own, a bar, or silence."""
+    if told is not None or not verbose:
+        yield told or (lambda stage, done: None)
+        return
+    columns = (TextColumn("{task.description:>22}"), BarColumn(), TimeElapsedColumn())
+    with Bar(*columns, TextColumn("left"), Remaining(), transient=verbose < 2) as bar:
+        task = bar.add_task("starting", total=1.0)
+        yield lambda stage, done: bar.update(task, description=stage, completed=done)

@@ -28,9 +28,17 @@ def uncertainty_of(
     posterior: Posterior, X: np.ndarray, std: np.ndarray | None = None
 ) -> Uncertainty:
     """The entropy of the predicted class, and its two parts."""
-    total = _entropy(log_probabilities(posterior, X, std))
+    return log_probabilities_and_uncertainty(posterior, X, std)[1]
+
+
+def log_probabilities_and_uncertainty(
+    posterior: Posterior, X: np.ndarray, std: np.ndarray | None = None
+) -> tuple[np.ndarray, Uncertainty]:
+    """Both, with one look at the rows less than one after the other."""
+    logs = log_probabilities(posterior, X, std)
+    total = _entropy(logs)
     model = np.minimum(spread(posterior, X, std).information, total)
-    return Uncertainty(total, total - model, model)
+    return logs, Uncertainty(total, total - model, model)
 
 
 def _entropy(logs: np.ndarray) -> np.ndarray:

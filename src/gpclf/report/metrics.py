@@ -49,19 +49,19 @@ def scores(log_probabilities: npt.ArrayLike, y_index: npt.ArrayLike) -> Scores:
 
 def accuracy(log_probabilities: npt.ArrayLike, y_index: npt.ArrayLike) -> float:
     """Share of rows with argmax_c p[n, c] = y[n]; of tied classes the first counts as the top."""
-    log_p, y = _checked(log_probabilities, y_index)
+    log_p, y = checked(log_probabilities, y_index)
     return float(np.mean(log_p.argmax(axis=1) == y))
 
 
 def nll(log_probabilities: npt.ArrayLike, y_index: npt.ArrayLike) -> float:
     """Negative log-likelihood per row, −(1/N) Σ_n ln p[n, y[n]]; infinite if any such p is 0."""
-    log_p, y = _checked(log_probabilities, y_index)
+    log_p, y = checked(log_probabilities, y_index)
     return float(-np.mean(np.take_along_axis(log_p, y[:, None], axis=1)))
 
 
 def brier(log_probabilities: npt.ArrayLike, y_index: npt.ArrayLike) -> float:
     """Brier score, (1/N) Σ_n Σ_c (p[n, c] − [c = y[n]])²; from 0 to 2, for two classes as well."""
-    log_p, y = _checked(log_probabilities, y_index)
+    log_p, y = checked(log_probabilities, y_index)
     truth = np.arange(log_p.shape[1]) == y[:, None]
     return float(np.mean(np.sum((np.exp(log_p) - truth) ** 2, axis=1)))
 
@@ -83,7 +83,7 @@ def reliability_curve(
     """Confidence, accuracy and number of rows in each bin ((b − 1)/bins, b/bins], b = 1..bins."""
     if bins < 1:
         raise ValueError(f"bins must be at least 1, got {bins}.")
-    log_p, y = _checked(log_probabilities, y_index)
+    log_p, y = checked(log_probabilities, y_index)
     # Rounding may carry a top probability past 1, which no bin holds.
     confidence = np.minimum(np.exp(log_p.max(axis=1)), 1.0)
     correct = log_p.argmax(axis=1) == y
@@ -97,9 +97,10 @@ def reliability_curve(
     )
 
 
-def _checked(
+def checked(
     log_probabilities: npt.ArrayLike, y_index: npt.ArrayLike
 ) -> tuple[Float[np.ndarray, "N C"], Int[np.ndarray, "N"]]:
+    """Both as arrays, or one sentence about what they are not."""
     log_p, y = np.asarray(log_probabilities, dtype=np.float64), np.asarray(y_index)
     if log_p.ndim != 2 or log_p.shape[0] < 1 or log_p.shape[1] < 2:
         raise ValueError(

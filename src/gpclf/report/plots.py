@@ -5,13 +5,12 @@ Figures are made without pyplot, so nothing here changes a notebook's or a progr
 
 from collections.abc import Mapping
 from os import PathLike
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 from jaxtyping import Float
 
-from gpclf.estimators import GPClassifier
 from gpclf.report.metrics import BINS, ece, reliability_curve
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ DPI = 150
 
 
 def decision_surface(
-    classifier: GPClassifier, X: npt.ArrayLike, y: npt.ArrayLike, path: str | PathLike[str]
+    classifier: Any, X: npt.ArrayLike, y: npt.ArrayLike, path: str | PathLike[str]
 ) -> None:
     """Draw the class probabilities over two features, with the rows and the inducing points.
 
@@ -124,10 +123,8 @@ def reliability_diagram(
 
 
 def _figure(width: float, height: float) -> "Figure":
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError('Pictures need matplotlib: pip install "gpclf[plot]".') from error
+    from matplotlib.figure import Figure
+
     return Figure(figsize=(width, height), layout="constrained")
 
 

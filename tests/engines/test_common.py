@@ -10,7 +10,7 @@ from gpclf import GPClassifier, inducing
 from gpclf.data import ArrayRows
 from gpclf.gaussian import Natural as NaturalForm
 from gpclf.gaussian import divergence, moments
-from gpclf.inference.engines import Natural, natural
+from gpclf.inference.engines import Natural
 from gpclf.inference.engines.sites import COMMON
 from gpclf.inference.loo import leave_one_out
 from gpclf.inference.natural import Limits, Start, settle
@@ -130,22 +130,6 @@ def test_many_classes_get_more_points_than_were_learned_and_keep_them_in_a_file(
     clf.partial_fit(X[:40], y[:40])
     assert np.all(np.isfinite(clf.predict_proba(X)))
     assert np.mean(np.abs(clf.predict_proba(X) - before)) < 0.1
-
-
-@pytest.mark.parametrize("centers", [2, 3])
-def test_many_rows_get_more_points_than_were_learned(centers, monkeypatch):
-    """Which are still those that were learned, and others beside them."""
-    monkeypatch.setattr(natural, "MANY_FOR_POINTS", 240)
-    X, y = make_blobs(240, centers=centers, cluster_std=2.0, random_state=0)
-    clf = GPClassifier(random_state=0, max_epochs=4).fit(X, y)
-    few = GPClassifier(random_state=0, max_epochs=4).fit(X[:239], y[:239])
-    assert inducing.auto_count(240, 2, centers) < len(clf.inducing_points_) <= 120
-    assert len(few.inducing_points_) <= inducing.auto_count(239, 2, centers)
-    assert len(clf.posterior_.q.excess) == 1
-    np.testing.assert_allclose(clf.predict_proba(X).sum(axis=1), 1)
-    count = len(clf.inducing_points_)
-    clf.set_params(warm_start=True).fit(X, y)
-    assert len(clf.inducing_points_) == count
 
 
 def test_a_number_of_points_that_was_asked_for_is_kept():

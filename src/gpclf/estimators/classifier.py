@@ -42,10 +42,9 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, Shown, ClassifierMixi
         or -1/2, or the Laplace kernel, rough along each feature on its own as trees are.
         Names combine with + and *: "rbf + matern52".
     n_inducing : "auto", int, None or array (M, D), default="auto"
-        Inducing points. "auto": min(N, 400, 50·D, 20 + 4√N), times √(10/C) above 10 classes. With
-        `inference="auto"` others come beside those that are learned from 32,768 rows or eight
-        classes on (of which at most 200 are learned), min(N/2, 1,000) in all, and functions end
-        with one covariance in common.
+        Inducing points. "auto": min(N, 400, 50·D, 20 + 4√N), times √(10/C) above 10 classes; from
+        eight classes on with `inference="auto"` at most 200 are learned, others come beside them,
+        min(N/2, 1,000) in all, and functions end with one covariance in common.
         None: every row, the full Gaussian process, of up to 5,000 rows. Points, rows like X: where
         they start; `Natural(learn_inducing=False)` keeps them there.
     inference : str or Engine, default="auto"

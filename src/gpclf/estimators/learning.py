@@ -27,7 +27,6 @@ from gpclf.estimators.progress import shown
 from gpclf.gaussian import Natural
 from gpclf.inference import Engine, Plan, Progress, Result, Settings, Sizes, Watch, engine_from, fit
 from gpclf.inference.engines import Asked
-from gpclf.inference.engines.sites import COMMON
 from gpclf.inference.fresh_bound import fresh_bound
 from gpclf.inference.incremental import absorb, grown
 from gpclf.inference.plan import BATCH_ROWS, CHUNK_ROWS
@@ -74,16 +73,16 @@ class Task(NamedTuple):
     n_classes: int
 
     @property
-    def learns_few(self) -> bool:
-        """Whether few inducing points are learned: there will be more, and functions are many."""
-        return self.settings.points > 0 and self.n_latent >= COMMON
+    def adds_points(self) -> bool:
+        """Whether there will be more inducing points than are learned."""
+        return self.settings.points > 0
 
     def plan(self, n_inducing: int, max_epochs: int | str) -> Plan:
         """What it will do, with so many inducing points."""
         nodes, n_rows = self.inputs.places, len(self.training.y)
         sizes = Sizes(n_rows, self.n_latent, n_inducing, self.scaling.width, nodes)
         plan = self.engine.plan(sizes, max_epochs)
-        if self.learns_few and max_epochs == "auto":
+        if self.adds_points and max_epochs == "auto":
             plan = plan._replace(evaluations=FEWER_EVALUATIONS)
         if max_epochs == "auto" and self.inputs.by_row and plan.optimizer == "adam":
             enough = -(-BATCHES_BY_ROW * plan.batch_rows // n_rows)
@@ -206,7 +205,7 @@ def _task(
 def _most_points(clf: Any, engine: Engine, inputs: Inputs, n_latent: int, n_rows: int) -> int:
     """How many inducing points there may be once those of the start are learned; 0: no more."""
     free = is_auto(clf.n_inducing) and clf.share == "both" and type(inputs) is Exact
-    return inducing.most_points(n_rows) if free and engine.adds_points(n_latent, n_rows) else 0
+    return inducing.most_points(n_rows) if free and engine.adds_points(n_latent) else 0
 
 
 def _model(clf: Any, task: Task, distance: float) -> Model:
@@ -227,7 +226,7 @@ def _start(
     X, forward, width = task.training.X, task.scaling.forward, task.scaling.width
     given = points_given(clf, clf.n_inducing, columns, task.scaling)
     count = how_many(clf.n_inducing, given, len(X), width, task.n_classes)
-    if task.learns_few:
+    if task.adds_points:
         count = min(count, inducing.FEW)
     with one_thread():
         if given is not None or (count is not None and count < len(X)):  # else Z is not counted
@@ -244,10 +243,8 @@ def _again(clf: Any, task: Task) -> tuple[Theta, Natural | int]:
     theta, q = thawed(coupled(clf.posterior_))
     inputs = theta.model.inputs.for_rows(len(task.training.y), task.scaling.width)
     theta = theta._replace(model=replace(theta.model, inputs=inputs))
-    if task.settings.points > 0:
-        count = inducing.auto_count(len(task.training.y), task.scaling.width, task.n_classes)
-        count = min(count, inducing.FEW) if task.learns_few else count
-        return theta._replace(Z=theta.Z[:count]), task.n_latent
+    if task.adds_points:
+        return theta._replace(Z=theta.Z[: inducing.FEW]), task.n_latent
     return theta, q
 
 

@@ -10,7 +10,7 @@ from gpclf.gaussian import Natural as NaturalForm
 from gpclf.inference.context import FitContext
 from gpclf.inference.drivers.natural_steps import NaturalSteps
 from gpclf.inference.engines.base import COUNT, RATE, Asked
-from gpclf.inference.engines.sites import COMMON, MANY_FOR_POINTS, SiteEngine
+from gpclf.inference.engines.sites import COMMON, SiteEngine
 from gpclf.inference.plan import Plan, Sizes, make_plan
 from gpclf.inference.rules import Rule, Variational
 from gpclf.inputs import Exact
@@ -82,12 +82,11 @@ class Natural(SiteEngine):
         free = type(model.inputs) is Exact and not model.kernel.expected
         return free and plan.full_batch and plan.optimizer == "lbfgs"
 
-    def adds_points(self, n_latent: int, n_rows: int) -> bool:
-        """Where rows left out may choose, and functions are many or rows are."""
+    def adds_points(self, n_latent: int) -> bool:
+        """Where rows left out may choose and functions are many."""
         whole = self.batch_size == "auto" and self.class_subset is None
         learns = self.optimizer in ("auto", "lbfgs")
-        many = n_latent >= COMMON or n_rows >= MANY_FOR_POINTS
-        return bool(self.select) and whole and learns and many
+        return bool(self.select) and whole and learns and n_latent >= COMMON
 
     def refuse(self, asked: Asked) -> None:
         """What folds need; for a few classes a sum over classes, and one kernel."""

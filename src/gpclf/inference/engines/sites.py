@@ -27,7 +27,6 @@ from gpclf.model import Model, Points, Prepared, Theta, prepare
 EASY_SHARE = 0.4  # of the work, under an easier likelihood
 MOST_IN_FOLDS = 400
 COMMON = 8  # functions, from which on they may have one covariance
-MANY_FOR_POINTS = 2**15  # rows, from which on there may be more points than are learned
 FEW_ROWS = 1000  # up to which each function has its own while θ is learned
 LEFT_OUT = 2**15  # rows whose score without them is found
 LEARNING, ROUGH, SELECTED = 0.45, 0.65, 0.9  # of the work, before rows left out choose, and after
@@ -162,15 +161,15 @@ def roughest(
 def more_points(
     starts: tuple[Theta, ...], q: Natural, first: Points, context: FitContext
 ) -> tuple[tuple[Theta, ...], Natural, Any]:
-    """Further inducing points, with which functions have one covariance in common from here on.
+    """Further inducing points for many functions, which from here on have one covariance in common.
 
     After those that were learned; and some after the first ones, for folds, of which many are
-    fitted. A step on q then costs nearly as little as with one function, so that several times as
-    many points are affordable where functions or rows are many; what the covariance of each would
-    tell is little where many classes are far away from any one row.
+    fitted. A step on q then costs nearly as little
+    as with one function, so that several times as many points are affordable; what the covariance
+    of each would tell is little where many classes are far away from any one row.
     """
     known = len(first) if starts[0].model.shared else context.points
-    if context.points <= known:
+    if len(q.linear) < COMMON or context.points <= known:
         return starts, q, first
     some = context.rows.sample(inducing.CLUSTERED_ROWS, context.rng)
     X = np.concatenate(some.keep(lambda chunk: np.asarray(chunk.X)[np.asarray(chunk.weight) > 0]))

@@ -107,11 +107,10 @@ class Folds(NamedTuple):
     fitted: int  # so many of the folds; none where rows are too few
 
     @classmethod
-    def of(cls, rows: Rows, rng: np.random.Generator, count: int = FOLDS) -> "Folds":
-        """Drawn at random. Of two only one is fitted, and scored by the rows of the other."""
-        fold, distinct = folds_of(rows, rng, count)
-        fitted = 1 if count == 2 else folds_enough(int(distinct.sum()), count)
-        return cls(rows, fold, distinct, fitted if all(distinct) else 0)
+    def of(cls, rows: Rows, rng: np.random.Generator) -> "Folds":
+        """Drawn at random."""
+        fold, distinct = folds_of(rows, rng)
+        return cls(rows, fold, distinct, folds_enough(int(distinct.sum())) if all(distinct) else 0)
 
     def under(self, prepared: Prepared) -> "Folds":
         """The same folds with the features of a kernel, which are few enough to be kept."""

@@ -20,15 +20,14 @@ from gpclf.data import Rows
 from gpclf.data.rows import KEPT_FLOATS
 from gpclf.gaussian import Natural
 from gpclf.inference.context import FitContext
-from gpclf.inference.left_out import FOLDS, Folds, RowScores, fold_scores
+from gpclf.inference.left_out import Folds, RowScores, fold_scores
 from gpclf.inference.natural import Limits
 from gpclf.inference.rules import Rule
 from gpclf.kernels import Kernel, Stationary
 from gpclf.model import Points, Theta, prepare
 
 SHORTER, SURER = 0.6, 4.0  # one step of the lengthscales, one of the variance
-MOST_ROWS = 4096  # that five folds are made of
-HALVES = 2**14  # rows, from which on so many are two halves, one to learn from and one to score
+MOST_ROWS = 4096  # that folds are made of
 MOST_CHOICES = 12  # from each kernel that was learned
 FIRST_STEPS, STEPS = 15, 6  # on the q of a fold: from the prior, and from a choice beside
 TOLERANCE = 10.0  # times that of the fit, for these
@@ -43,14 +42,15 @@ class Choice(NamedTuple):
     shorter: int = 0
     surer: int = 0
 
-    def moved(self, way: "Choice", n_families: int) -> "Choice | None":
+    def moved(self, way: "Choice", n_families: int, lowest: int) -> "Choice | None":
         """One step along a way; None where it leads too far."""
         there = Choice(*(here + step for here, step in zip(self, way, strict=True)))
         possible = 0 <= there.family < n_families
-        return there if possible and all(LOWEST <= step <= HIGHEST for step in there[1:]) else None
+        return there if possible and all(lowest <= step <= HIGHEST for step in there[1:]) else None
 
 
 LOWEST, HIGHEST = -1, 3  # steps of either number
+MANY_TIMES = 4  # as many rows as are asked: these would be more timid than all are, so none is
 WAYS = [Choice(surer=1), Choice(family=1), Choice(shorter=1)]
 WAYS += [Choice(surer=-1), Choice(family=-1), Choice(shorter=-1)]
 
@@ -95,10 +95,10 @@ class _Scores:
         self.rule, self.theta, self.q, self.context = rule, theta, q, context
         self.starts, self.Z = starts, Z
         own = 1 if theta.model.shared else len(q.linear)
-        halves = context.rows.n_rows >= HALVES
-        most = min(HALVES if halves else MOST_ROWS, KEPT_FLOATS // (own * Z.shape[-2]))
-        few = _for_themselves(context.rows, most, context.rng)
-        self.folds = Folds.of(few, context.rng, 2 if halves else FOLDS)
+        most = min(MOST_ROWS, KEPT_FLOATS // (own * Z.shape[-2]))
+        self.folds = Folds.of(_for_themselves(context.rows, most, context.rng), context.rng)
+        few = MANY_TIMES * most < context.rows.n_rows
+        self.lowest = 0 if few else LOWEST
         total = self.folds.rows.total_weight
         self.limits = Limits(STEPS, TOLERANCE * context.tolerance * total, context.slack(total))
         kind = type(theta.model.kernel)
@@ -142,7 +142,7 @@ class _Scores:
         while best != before:
             before = best
             for way in WAYS:
-                there = best.moved(way, len(self.families))
+                there = best.moved(way, len(self.families), self.lowest)
                 enough = len(self.found) >= most or self.context.log.late
                 if there is None or (enough and there not in self.found):
                     continue

@@ -135,7 +135,7 @@ class FitOptions(Common, Learning, Columns):
     FitOptions,
     "gpclf fit sources.csv --label class -o sources.gpclf",
     "gpclf fit sources.csv --label class --errors-suffix _err --holdout 0.2",
-    "gpclf fit sources.csv --label class --drop note --cv 5 --json",
+    "gpclf fit sources.csv --label class --drop name --cv 5 --json",
     "gpclf fit sources.csv --config fit.toml",
 )
 def fit(wanted: FitOptions) -> None:

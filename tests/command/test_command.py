@@ -90,6 +90,11 @@ def test_a_fit_says_what_it_takes_each_column_for(here):
     assert "m.gpclf: learned from 60 rows in " in said
 
 
+def test_columns_that_look_like_errors_are_pointed_out(here):
+    said = run("fit", "sources.csv", *LABEL).stderr
+    assert "Columns that end in _err may be measurement errors: --errors-suffix _err" in said
+
+
 def test_a_quiet_fit_says_nothing(here):
     result = run("fit", "sources.csv", *LABEL, "-q")
     assert (result.exit_code, result.output) == (0, "")

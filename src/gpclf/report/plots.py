@@ -25,7 +25,11 @@ DPI = 150
 
 
 def decision_surface(
-    classifier: Any, X: npt.ArrayLike, y: npt.ArrayLike, path: str | PathLike[str]
+    classifier: Any,
+    X: npt.ArrayLike,
+    y: npt.ArrayLike,
+    path: str | PathLike[str],
+    names: tuple[str, str] = ("first feature", "second feature"),
 ) -> None:
     """Draw the class probabilities over two features, with the rows and the inducing points.
 

@@ -138,6 +138,15 @@ def test_excel_without_openpyxl_says_how_to_get_it(here, monkeypatch):
         whole(source("a.xlsx", Reading()), LAYOUT)
 
 
+def test_decimal_commas_are_read_when_said(here):
+    (here / "c.csv").write_text("x;class\n1,5;a\n-,25;b\n")
+    layout = Layout((("x", "number"),), {}, ("class", "word"))
+    found = whole(source("c.csv", Reading(decimal=",")), layout)
+    assert found.X["x"].to_pylist() == [1.5, -0.25]
+    with pytest.raises(Mistake, match="'1,5' in row 1: give --decimal , if these are numbers"):
+        prepared(concatenated(list(source("c.csv", Reading()).blocks())), Roles("class"), "c.csv")
+
+
 def test_quoted_cells_may_have_commas_and_lines(here):
     (here / "q.csv").write_text('x,class\n"1","a, b"\n2,"c\nd"\n')
     found = whole(source("q.csv", Reading()), Layout((("x", "number"),), {}, ("class", "word")))

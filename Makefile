@@ -17,7 +17,7 @@ $(VENV)/.dev: pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@ $(VENV)/.plain
 
-demo: $(VENV)/.plain ## fit digits and breast cancer, print the table, draw two pictures
+demo: $(VENV)/.plain ## the way from a table to scores and a report, and a comparison: three minutes
 	$(BIN)/gpclf demo
 
 check: $(VENV)/.dev ## lint, format, types, floors
@@ -60,8 +60,8 @@ $(VENV)-lowest/.done: pyproject.toml
 	@touch $@
 
 test-lowest: $(VENV)-lowest/.done ## a part of the tests on the lowest versions that pyproject.toml allows
-	$(VENV)-lowest/bin/pytest -q -m "not slow" -W ignore::DeprecationWarning $(addprefix tests/estimator/test_,\
-	  active.py callbacks.py cli.py columns.py data.py ecosystem.py storage.py)
+	$(VENV)-lowest/bin/pytest -q -m "not slow" -W ignore::DeprecationWarning tests/command \
+	  $(addprefix tests/estimator/test_,active.py callbacks.py columns.py data.py ecosystem.py storage.py)
 
 $(VENV)-gpflow/.done:
 	$(PYTHON) -m venv $(VENV)-gpflow

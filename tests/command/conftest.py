@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from gpclf import GPClassifier
 from gpclf.cli import app
 
 QUICK = ("--max-epochs", "3", "--inference", "natural", "--n-inducing", "12")
+SMALL = {"n_inducing": 12, "inference": "natural", "max_epochs": 3}
 ROWS = 60
 
 
@@ -52,3 +54,15 @@ def here(fitted, tmp_path, monkeypatch):
     (tmp_path / "new.csv").write_text("\n".join(lines()[:31]) + "\n")
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def quicker(monkeypatch):
+    """Models that learn less than a reader's: here it is enough that it runs."""
+
+    def quick(likelihood, kernel, *_, **options):
+        return GPClassifier(likelihood, kernel, **(options | SMALL))
+
+    monkeypatch.setattr("gpclf.cli.fit.GPClassifier", quick)
+    monkeypatch.setattr("gpclf.cli.demo.GPClassifier", lambda **_: GPClassifier(**SMALL))
+    monkeypatch.setattr("gpclf.cli.demo.shipped", lambda: "\n".join(lines()).encode())

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from command.conftest import QUICK, lines, rows, run
+from command.conftest import QUICK, rows, run
 from gpclf import GPClassifier
 from gpclf.cli import COMMANDS, sources
 from gpclf.cli.evaluate import condition
@@ -24,8 +24,8 @@ from gpclf.cli.splits import folds, holdout
 from gpclf.report import nll
 
 LABEL = ("--label", "class", *QUICK)
-SMALL = {"n_inducing": 12, "inference": "natural", "max_epochs": 3}
 EXAMPLES = [(command.__name__, text) for command in COMMANDS for text in command.examples]
+EXAMPLES.remove(("demo", "gpclf demo --quick"))  # test_demo.py runs it
 CONFIG = """
 label = "class"
 errors = {flux = "flux_err", slope = "slope_err"}
@@ -34,18 +34,6 @@ n-inducing = 10
 max_epochs = 2
 inference = "natural"
 """
-
-
-@pytest.fixture
-def quicker(monkeypatch):
-    """Models that learn less than a reader's: here it is enough that it runs."""
-
-    def quick(likelihood, kernel, *_, **options):
-        return GPClassifier(likelihood, kernel, **(options | SMALL))
-
-    monkeypatch.setattr("gpclf.cli.fit.GPClassifier", quick)
-    monkeypatch.setattr("gpclf.cli.demo.GPClassifier", lambda **_: GPClassifier(**SMALL))
-    monkeypatch.setattr("gpclf.cli.demo.shipped", lambda: "\n".join(lines()).encode())
 
 
 @pytest.mark.parametrize(("command", "example"), EXAMPLES, ids=[text for _, text in EXAMPLES])
@@ -100,6 +88,11 @@ def test_a_fit_says_what_it_takes_each_column_for(here):
     assert re.search(r"radio +category .* missing: a category", said)
     assert re.search(r"first_seen +date → number .* days since 1970-01-01", said)
     assert "m.gpclf: learned from 60 rows in " in said
+
+
+def test_columns_that_look_like_errors_are_pointed_out(here):
+    said = run("fit", "sources.csv", *LABEL).stderr
+    assert "Columns that end in _err may be measurement errors: --errors-suffix _err" in said
 
 
 def test_a_quiet_fit_says_nothing(here):

@@ -125,7 +125,8 @@ def test_blocks_do_not_change_what_is_read(plain, monkeypatch):
 
 def test_rows_are_counted_across_blocks(here, monkeypatch):
     monkeypatch.setattr(sources, "BLOCK_ROWS", 7)
-    (here / "bad.csv").write_text(TEXT + lines()[1].replace("1.", "one.") + "\n")
+    name, _, rest = lines()[1].split(",", 2)
+    (here / "bad.csv").write_text(f"{TEXT}{name},bright,{rest}\n")
     with pytest.raises(Mistake, match="in row 61, where numbers were expected"):
         whole(source("bad.csv", Reading()), LAYOUT)
 
@@ -135,6 +136,15 @@ def test_excel_without_openpyxl_says_how_to_get_it(here, monkeypatch):
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(Mistake, match=r'^Excel needs openpyxl: pip install "gpclf\[excel\]"\.$'):
         whole(source("a.xlsx", Reading()), LAYOUT)
+
+
+def test_decimal_commas_are_read_when_said(here):
+    (here / "c.csv").write_text("x;class\n1,5;a\n-,25;b\n")
+    layout = Layout((("x", "number"),), {}, ("class", "word"))
+    found = whole(source("c.csv", Reading(decimal=",")), layout)
+    assert found.X["x"].to_pylist() == [1.5, -0.25]
+    with pytest.raises(Mistake, match="'1,5' in row 1: give --decimal , if these are numbers"):
+        prepared(concatenated(list(source("c.csv", Reading()).blocks())), Roles("class"), "c.csv")
 
 
 def test_quoted_cells_may_have_commas_and_lines(here):

@@ -1,4 +1,4 @@
-"""The session that docs/command.md shows is what the commands say."""
+"""What docs/command.md shows is what the commands say."""
 
 import re
 
@@ -12,7 +12,7 @@ OWN = re.compile(r"in \d+\.\d s|\d+ kB|\d{4}-\d\d-\d\dT[\d:+]+|lengthscale=\[[^\
 NEAR = 0.02
 
 
-def test_the_session_of_the_page_is_what_the_commands_say(tmp_path, monkeypatch):
+def test_what_the_page_shows_is_what_the_commands_say(tmp_path, monkeypatch):
     prepare(tmp_path)
     monkeypatch.chdir(tmp_path)
     shown = commands()

@@ -1,4 +1,4 @@
-"""What docs/command.md shows of a session, played again.
+"""The commands that docs/command.md shows, run again.
 
 `python tests/command/transcript.py` writes the page anew with what the commands say today.
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 PAGE = Path(__file__).parents[2] / "docs" / "command.md"
-SESSION = re.compile(r"```console\n(.*?)```", re.DOTALL)
+CONSOLE = re.compile(r"```console\n(.*?)```", re.DOTALL)
 TRAINING, NEW = 200, 100  # rows
 
 
@@ -32,8 +32,8 @@ def prepare(folder):
 def commands():
     """Those of the page, in order, and what it says they print."""
     found = []
-    for session in SESSION.findall(PAGE.read_text()):
-        for line in session.splitlines():
+    for shown in CONSOLE.findall(PAGE.read_text()):
+        for line in shown.splitlines():
             if line.startswith("$ "):
                 found.append((line[2:], []))
             else:
@@ -60,12 +60,12 @@ def main():
         prepare(Path(folder))
         os.chdir(folder)
 
-        def again(session):
-            asked = [line for line in session[1].splitlines() if line.startswith("$ ")]
+        def again(shown):
+            asked = [line for line in shown[1].splitlines() if line.startswith("$ ")]
             parts = [f"{line}\n{said(line[2:])}\n" for line in asked]
             return "```console\n" + "\n".join(parts) + "```"
 
-        page = SESSION.sub(again, page)
+        page = CONSOLE.sub(again, page)
         os.chdir(before)
     PAGE.write_text(page)
 

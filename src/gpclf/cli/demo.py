@@ -166,4 +166,4 @@ def _draw_surface(data: Training, path: Path, seed: int) -> None:
     X = np.stack(columns, axis=1)[there]
     clf = GPClassifier(n_inducing=SURFACE_POINTS, random_state=seed)
     y = data.y[there]
-    decision_surface(clf.fit(X, y), X, y, path)
+    decision_surface(clf.fit(X, y), X, y, path, (SLOPE, CURVATURE))

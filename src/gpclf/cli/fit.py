@@ -14,6 +14,7 @@ from gpclf import __version__
 from gpclf.cli import console, scoring
 from gpclf.cli.errors import Mistake
 from gpclf.cli.findings import Finding
+from gpclf.cli.kinds import NUMBER
 from gpclf.cli.options import Common, Reading, read_config, taking
 from gpclf.cli.rivals import USUAL
 from gpclf.cli.sources import source
@@ -28,6 +29,7 @@ from gpclf.likelihoods import NAMES as LIKELIHOODS
 from gpclf.names import unknown
 
 GUESSED = "auto"
+ERROR_SUFFIXES = ("_err", "_error", "_std", "_sigma", "_unc")
 ROLES = tuple(field.name for field in fields(Roles))
 NO_SETTINGS = ("data", "output", "quiet", "verbose", "debug", "json", "config")
 
@@ -135,7 +137,7 @@ class FitOptions(Common, Learning, Columns):
     FitOptions,
     "gpclf fit sources.csv --label class -o sources.gpclf",
     "gpclf fit sources.csv --label class --errors-suffix _err --holdout 0.2",
-    "gpclf fit sources.csv --label class --drop note --cv 5 --json",
+    "gpclf fit sources.csv --label class --drop name --cv 5 --json",
     "gpclf fit sources.csv --config fit.toml",
 )
 def fit(wanted: FitOptions) -> None:
@@ -248,9 +250,20 @@ def tell(wanted: FitOptions, data: Training) -> None:
     rows = [_line(each, data) for each in data.findings]
     headings = ("column", "taken as", "distinct", "missing", "note")
     voice.show(console.table(headings, rows, ("distinct", "missing")), stderr=True)
+    suffix = _like_errors(data)
+    if suffix is not None:
+        text = f"Columns that end in {suffix} may be measurement errors: --errors-suffix {suffix}"
+        voice.note(f"{text} takes them as such.")
     for each in data.findings:
         if "gives the label away" in each.note:
             voice.warn(f"Warning: column {each.name!r} {each.note}.")
+
+
+def _like_errors(data: Training) -> str | None:
+    """How names of features end that other features' names begin like, as of their errors."""
+    names = {name for name, kind in data.layout.features if kind == NUMBER}
+    pairs = ((name + suffix, suffix) for name in names for suffix in ERROR_SUFFIXES)
+    return next((suffix for whole, suffix in pairs if whole in names), None)
 
 
 def _line(found: Finding, data: Training) -> tuple[Any, ...]:

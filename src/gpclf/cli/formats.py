@@ -13,11 +13,13 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
 
+from gpclf.cli.arrow import compute as pc
 from gpclf.cli.errors import Mistake
 from gpclf.cli.options import Reading, names
 from gpclf.cli.sources import BLOCK_ROWS, Meter, Part
 
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "?", "#N/A", "<NA>", "NaT")
+DECIMAL_COMMA = r"^([+-]?\d*),(\d+)$"
 DELIMITERS = (",", ";", "\t", "|")
 BLOCK_BYTES = 1 << 22
 LINES = 10_000  # of JSON, or rows of a sheet, that become a block
@@ -79,11 +81,14 @@ def _text(part: Part, meter: Meter, reading: Reading) -> Iterator[Any]:
 
 def read_csv(part: Part, meter: Meter, reading: Reading, columns: Columns) -> Iterator[pa.Table]:
     """Text with a header, all columns as words."""
+    if reading.decimal not in (".", ","):
+        raise Mistake(f"--decimal must be . or a comma, got {reading.decimal!r}.")
     with _text(part, meter, reading) as stream:
         header, delimiter = _header(part, stream, reading)
         wanted = None if columns is None else [name for name in columns if name in header]
         try:
-            yield from _csv_blocks(stream, header, wanted, delimiter, missing_words(reading))
+            for block in _csv_blocks(stream, header, wanted, delimiter, missing_words(reading)):
+                yield _with_points(block) if reading.decimal == "," else block
         except (pa.ArrowInvalid, UnicodeDecodeError) as error:
             raise Mistake(_what_is_wrong(part, reading, header, delimiter, error)) from None
 
@@ -114,6 +119,16 @@ def _csv_blocks(
     )
     for batch in found:
         yield pa.Table.from_batches([batch])
+
+
+def _with_points(block: pa.Table) -> pa.Table:
+    """1,5 becomes 1.5."""
+    return pa.table(
+        {
+            name: pc.replace_substring_regex(block[name], DECIMAL_COMMA, r"\1.\2")
+            for name in block.column_names
+        }
+    )
 
 
 def _header(part: Part, stream: io.BufferedReader, reading: Reading) -> tuple[list[str], str]:

@@ -137,7 +137,7 @@ def _names(opened: Opened) -> list[str]:
 
 
 def _level(opened: Opened, column: int) -> str:
-    return "number" if opened.clf._columns.levels[column] is None else "category"
+    return "number" if opened.clf.categories_[column] is None else "category"
 
 
 def _plain(label: Any) -> Any:

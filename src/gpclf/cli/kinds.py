@@ -16,6 +16,7 @@ NUMBER, DATE, TRUTH, CATEGORY = "number", "date", "truth", "category"
 NOTHING, OTHER = "nothing", "other"  # no value at all; what no model takes
 DAY = 86_400_000_000  # microseconds
 NEARLY_ALL = 0.9  # of the values are numbers: the others are taken for mistakes
+DECIMAL_COMMA = r"^[+-]?\d*,\d+$"
 LEADING_ZERO = r"^0\d"  # of codes, not of numbers
 
 
@@ -75,6 +76,13 @@ def _kind_of_words(words: pa.ChunkedArray, place: Place) -> str:
         return NUMBER
     if _days(distinct) is not None:
         return DATE
+    if pc.all(pc.match_substring_regex(distinct, DECIMAL_COMMA)).as_py():
+        row = pc.index(pc.is_valid(words), True).as_py()
+        raise place.sentence(
+            f"{words[row].as_py()!r}",
+            row,
+            f": give --decimal , if these are numbers, or --categories {place.column!r} if not.",
+        )
     if np.mean(figures) > 0 and not all(figures):
         _refuse_few_words(words, distinct.filter(pa.array(~figures)), place)
     return CATEGORY

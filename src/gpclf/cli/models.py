@@ -72,7 +72,7 @@ def _kinds(clf: Any) -> list[str]:
         else FLAG
         if levels.dtype.kind == "b"
         else CATEGORY
-        for levels in clf._columns.levels
+        for levels in clf.categories_
     ]
 
 

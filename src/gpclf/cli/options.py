@@ -94,6 +94,9 @@ class Reading:
     delimiter: Annotated[
         str | None, typer.Option(help="Between the columns of CSV; else by its first line.")
     ] = None
+    decimal: Annotated[
+        str, typer.Option(help="What stands before a fraction: . or , (text files).")
+    ] = "."
     missing: Annotated[
         str, typer.Option(help="More words for a missing value, beside NA, NaN, null, ? and such.")
     ] = ""

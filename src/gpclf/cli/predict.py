@@ -17,7 +17,6 @@ from gpclf.cli.sources import source
 from gpclf.cli.tables import Rows, blocks, listed
 from gpclf.cli.writers import SUFFIXES, writer
 from gpclf.cli.writing import check_place, replaced
-from gpclf.estimators.uncertainty import log_probabilities_and_uncertainty
 
 TO_STANDARD_OUTPUT = Path("-")
 UNCERTAINTY = ("total", "data", "model")
@@ -124,8 +123,7 @@ def predicted(
     """A block of what is written."""
     clf, X = opened.clf, opened.takes(rows.X)
     if uncertainty:
-        seen = clf._rows_and_errors(X, rows.X_std)
-        logs, parts = log_probabilities_and_uncertainty(clf.posterior_, *seen)
+        logs, parts = clf.predict_log_proba_and_uncertainty(X, X_std=rows.X_std)
     else:
         logs, parts = clf.predict_log_proba(X, X_std=rows.X_std), None
     columns: dict[str, Any] = {name: rows.block[name] for name in keep}

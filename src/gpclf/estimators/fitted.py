@@ -16,7 +16,13 @@ from gpclf.estimators.parameters import check_count, check_joint
 from gpclf.estimators.progress import stages
 from gpclf.estimators.reporting import subject_of, table_of
 from gpclf.estimators.tables import more_of_table, table
-from gpclf.estimators.uncertainty import Uncertainty, most, scores, uncertainty_of
+from gpclf.estimators.uncertainty import (
+    Uncertainty,
+    log_probabilities_and_uncertainty,
+    most,
+    scores,
+    uncertainty_of,
+)
 from gpclf.gaussian import divergence
 from gpclf.posterior import Posterior, draws, joint, row_bounds
 from gpclf.prediction import latent_marginals, log_probabilities, spread
@@ -34,6 +40,12 @@ class FittedClassifier:
     training_summary_: Summary
     _columns: Columns
     _scaling: Scaling
+
+    @property
+    def categories_(self) -> list[np.ndarray | None]:
+        """The sorted categories of each feature; None where it holds numbers."""
+        check_is_fitted(self, "posterior_")
+        return list(self._columns.levels)
 
     def _keep(self, posterior: Posterior) -> None:
         self.posterior_ = posterior
@@ -179,6 +191,13 @@ class FittedClassifier:
         """
         rows, std = self._rows_and_errors(X, X_std)
         return uncertainty_of(self.posterior_, rows, std)
+
+    def predict_log_proba_and_uncertainty(
+        self, X: Any, X_std: Any = None
+    ) -> tuple[np.ndarray, Uncertainty]:
+        """`predict_log_proba` and `uncertainty` at once: sooner than one after the other."""
+        rows, std = self._rows_and_errors(X, X_std)
+        return log_probabilities_and_uncertainty(self.posterior_, rows, std)
 
     def most_uncertain(self, X: Any, k: Any, by: str = "entropy", X_std: Any = None) -> np.ndarray:
         """The indices of the k most uncertain rows, the most uncertain first.

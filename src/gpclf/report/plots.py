@@ -25,7 +25,11 @@ DPI = 150
 
 
 def decision_surface(
-    classifier: Any, X: npt.ArrayLike, y: npt.ArrayLike, path: str | PathLike[str]
+    classifier: Any,
+    X: npt.ArrayLike,
+    y: npt.ArrayLike,
+    path: str | PathLike[str],
+    names: tuple[str, str] = ("first feature", "second feature"),
 ) -> None:
     """Draw the class probabilities over two features, with the rows and the inducing points.
 
@@ -76,8 +80,8 @@ def decision_surface(
     handles.append(Line2D([], [], color="#333333", lw=1.6, label="decision boundary"))
     handles.append(Line2D([], [], color="#333333", lw=0.9, ls="--", label=f"{CERTAIN:.0%} sure"))
     figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
-    axes.set(xlim=(left, right), ylim=(bottom, top), xlabel="first feature")
-    axes.set(ylabel="second feature", title="Class probabilities: the whiter, the less sure")
+    axes.set(xlim=(left, right), ylim=(bottom, top), xlabel=names[0])
+    axes.set(ylabel=names[1], title="Class probabilities: the whiter, the less sure")
     figure.savefig(path, dpi=DPI)
 
 

@@ -116,7 +116,7 @@ def test_many_classes_get_more_points_than_were_learned_and_keep_them_in_a_file(
     clf = GPClassifier(random_state=0, max_epochs=4).fit(X, y)
     assert len(clf.posterior_.q.excess) == 1
     assert len(clf.inducing_points_) > inducing.auto_count(240, 2, COMMON)
-    assert len(clf.inducing_points_) <= inducing.most_points(240)
+    assert len(clf.inducing_points_) <= inducing.most_points(240, 2)
     clf.save(tmp_path / "model")
     again = GPClassifier.load(tmp_path / "model")
     np.testing.assert_array_equal(again.predict_proba(X), clf.predict_proba(X))
@@ -130,6 +130,15 @@ def test_many_classes_get_more_points_than_were_learned_and_keep_them_in_a_file(
     clf.partial_fit(X[:40], y[:40])
     assert np.all(np.isfinite(clf.predict_proba(X)))
     assert np.mean(np.abs(clf.predict_proba(X) - before)) < 0.1
+
+
+def test_two_classes_get_more_points_where_rows_are_neither_few_nor_many():
+    X, y = make_blobs(1100, centers=2, cluster_std=4.0, random_state=0)
+    clf = GPClassifier(random_state=0, max_epochs=4).fit(X, y)
+    assert inducing.auto_count(1100, 2, 2) < len(clf.inducing_points_)
+    assert len(clf.inducing_points_) <= inducing.most_points(1100, 2)
+    assert not Natural(select="auto").adds_points(1, 1000)
+    assert not Natural(select="auto").adds_points(1, 2**15 + 1)
 
 
 def test_a_number_of_points_that_was_asked_for_is_kept():

@@ -42,9 +42,10 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, Shown, ClassifierMixi
         or -1/2, or the Laplace kernel, rough along each feature on its own as trees are.
         Names combine with + and *: "rbf + matern52".
     n_inducing : "auto", int, None or array (M, D), default="auto"
-        Inducing points. "auto": min(N, 400, 50·D, 20 + 4√N), times √(10/C) above 10 classes; from
-        eight classes on with `inference="auto"` at most 200 are learned, others come beside them,
-        min(N/2, 1,000) in all, and functions end with one covariance in common.
+        Inducing points. "auto": min(N, 400, 50·D, 20 + 4√N), times √(10/C) above 10 classes.
+        With `inference="auto"` and 1,000 to 32,768 rows, or eight classes and more, at most 200 are
+        learned, others come beside them, min(N/2, 1,000, 100·D) in all, and the functions of
+        several classes end with one covariance in common.
         None: every row, the full Gaussian process, of up to 5,000 rows. Points, rows like X: where
         they start; `Natural(learn_inducing=False)` keeps them there.
     inference : str or Engine, default="auto"

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 
 from gpclf import inducing
 from gpclf.compilation import compiled_once
-from gpclf.data import ArrayRows, Columns, Scaling, Summary, blocks
+from gpclf.data import ArrayRows, Columns, Rows, Scaling, Summary, blocks
 from gpclf.estimators.callbacks import Snapshot, callbacks_of, held_out, judging
 from gpclf.estimators.measurement_error import (
     RESAMPLE,
@@ -39,7 +39,7 @@ from gpclf.posterior import Posterior, coupled, freeze, thawed
 from gpclf.precision import cast, double_precision, row_dtype
 
 DEFAULT_KERNEL = "matern52"
-FEWER_EVALUATIONS = 36  # of many functions, whose kernel rows left out and more points mend
+FEWER_EVALUATIONS = 36  # where rows left out and more points mend the kernel
 CANDIDATES = 2000  # rows of a piece that may become inducing points
 BATCHES_BY_ROW = 800  # at least, where rows have parameters: each step moves those of a batch
 FEWEST_AND_MOST = 50, BATCH_ROWS  # rows of it
@@ -197,15 +197,17 @@ def _task(
         dtype,
         clf.n_inducing is not None and bool(engine.get_params()["learn_inducing"]),
         FAMILIES if clf.kernel is None else (),
-        _most_points(clf, engine, inputs, n_latent, len(training.y)),
+        _most_points(clf, engine, inputs, n_latent, rows),
     )
     return Task(training, scaling, rows, likelihood, inputs, engine, settings, n_latent, n_classes)
 
 
-def _most_points(clf: Any, engine: Engine, inputs: Inputs, n_latent: int, n_rows: int) -> int:
+def _most_points(clf: Any, engine: Engine, inputs: Inputs, n_latent: int, rows: Rows) -> int:
     """How many inducing points there may be once those of the start are learned; 0: no more."""
     free = is_auto(clf.n_inducing) and clf.share == "both" and type(inputs) is Exact
-    return inducing.most_points(n_rows) if free and engine.adds_points(n_latent) else 0
+    if not (free and engine.adds_points(n_latent, rows.n_rows)):
+        return 0
+    return inducing.most_points(rows.n_rows, rows.n_columns)
 
 
 def _model(clf: Any, task: Task, distance: float) -> Model:

@@ -6,7 +6,8 @@ import numpy as np
 
 MOST = 400
 FEW = 200  # that are learned, where more come once the kernel is known
-MOST_COMMON = 1000
+MOST_IN_ALL = 1000
+BY_FEATURE = 100  # of those
 CLUSTERED_ROWS = 20_000  # k-means sees at most this many
 ROUNDS = 5  # of k-means
 AT_ONCE = 512  # rows, whose distances stay in the cache
@@ -30,9 +31,9 @@ def auto_count(n_rows: int, n_features: int, n_classes: int) -> int:
     return int(min(n_rows, max(count, min(n_rows, 20))))
 
 
-def most_points(n_rows: int) -> int:
-    """min(N/2, 1,000), for functions with a covariance in common: points are cheap there."""
-    return min(n_rows // 2, MOST_COMMON)
+def most_points(n_rows: int, n_features: int) -> int:
+    """min(N/2, 1,000, 100·D), once the kernel is known: points that are not learned are cheap."""
+    return min(n_rows // 2, MOST_IN_ALL, BY_FEATURE * n_features)
 
 
 def choose(

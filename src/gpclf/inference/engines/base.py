@@ -64,7 +64,7 @@ class Engine(BaseEstimator, ABC):
         made: Any = clone(self)
         return made.set_params(optimizer="adam", batch_size=size)
 
-    def adds_points(self, n_latent: int) -> bool:
+    def adds_points(self, n_latent: int, n_rows: int) -> bool:
         """Whether further inducing points will come, once those of the start have been learned."""
         return False
 

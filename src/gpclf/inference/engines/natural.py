@@ -10,7 +10,7 @@ from gpclf.gaussian import Natural as NaturalForm
 from gpclf.inference.context import FitContext
 from gpclf.inference.drivers.natural_steps import NaturalSteps
 from gpclf.inference.engines.base import COUNT, RATE, Asked
-from gpclf.inference.engines.sites import COMMON, SiteEngine
+from gpclf.inference.engines.sites import COMMON, FEW_ROWS, MANY_ROWS, SiteEngine
 from gpclf.inference.plan import Plan, Sizes, make_plan
 from gpclf.inference.rules import Rule, Variational
 from gpclf.inputs import Exact
@@ -82,11 +82,12 @@ class Natural(SiteEngine):
         free = type(model.inputs) is Exact and not model.kernel.expected
         return free and plan.full_batch and plan.optimizer == "lbfgs"
 
-    def adds_points(self, n_latent: int) -> bool:
-        """Where rows left out may choose and functions are many."""
+    def adds_points(self, n_latent: int, n_rows: int) -> bool:
+        """Where rows left out may choose, and functions are many, or rows neither few nor many."""
         whole = self.batch_size == "auto" and self.class_subset is None
         learns = self.optimizer in ("auto", "lbfgs")
-        return bool(self.select) and whole and learns and n_latent >= COMMON
+        worth = n_latent >= COMMON or FEW_ROWS < n_rows <= MANY_ROWS
+        return bool(self.select) and whole and learns and worth
 
     def refuse(self, asked: Asked) -> None:
         """What folds need; for a few classes a sum over classes, and one kernel."""

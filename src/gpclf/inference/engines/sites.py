@@ -26,8 +26,9 @@ from gpclf.model import Model, Points, Prepared, Theta, prepare
 
 EASY_SHARE = 0.4  # of the work, under an easier likelihood
 MOST_IN_FOLDS = 400
-COMMON = 8  # functions, from which on they may have one covariance
+COMMON = 8  # functions, from which on they may have one covariance, whatever the rows
 FEW_ROWS = 1000  # up to which each function has its own while θ is learned
+MANY_ROWS = 2**15  # above which more points for fewer functions are dear, and gain nothing
 LEFT_OUT = 2**15  # rows whose score without them is found
 LEARNING, ROUGH, SELECTED = 0.45, 0.65, 0.9  # of the work, before rows left out choose, and after
 ROUGH_EVALUATIONS, ROUGH_ROWS = 30, 4096  # for the roughest kernel
@@ -161,15 +162,15 @@ def roughest(
 def more_points(
     starts: tuple[Theta, ...], q: Natural, first: Points, context: FitContext
 ) -> tuple[tuple[Theta, ...], Natural, Any]:
-    """Further inducing points for many functions, which from here on have one covariance in common.
+    """Further inducing points, where functions have one covariance in common from here on.
 
     After those that were learned; and some after the first ones, for folds, of which many are
     fitted. A step on q then costs nearly as little
     as with one function, so that several times as many points are affordable; what the covariance
-    of each would tell is little where many classes are far away from any one row.
+    of each would tell is little where classes are far away from any one row.
     """
     known = len(first) if starts[0].model.shared else context.points
-    if len(q.linear) < COMMON or context.points <= known:
+    if context.points <= known:
         return starts, q, first
     some = context.rows.sample(inducing.CLUSTERED_ROWS, context.rng)
     X = np.concatenate(some.keep(lambda chunk: np.asarray(chunk.X)[np.asarray(chunk.weight) > 0]))

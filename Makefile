@@ -169,6 +169,9 @@ bench-step: $(VENV)/.dev ## a natural step against the matrix-product speed of t
 bench-prediction: bench-setup ## rows predicted a second, beside GPflow
 	$(BIN)/python benchmarks/prediction.py --gpflow-python $(VENV)-gpflow/bin/python
 
+bench-command: $(VENV)/.dev ## `gpclf predict` on a million rows: memory, and speed beside the library's
+	$(BIN)/python benchmarks/command_speed.py
+
 bench-cold: bench-setup ## import and first fit in a new process, beside the rivals
 	$(BIN)/python benchmarks/cold_start.py --gpflow-python $(VENV)-gpflow/bin/python \
 	  --gpytorch-python $(VENV)-gpytorch/bin/python
@@ -197,5 +200,5 @@ clean: ## remove the environments and build products
 
 .PHONY: help demo check test test-browser test-slow test-lowest docs format clean bench-setup bench-accuracy bench-likelihoods \
 	bench-categorical bench-missing bench-classes bench-race bench-race-all bench-large bench-compare bench-compare-setup bench-compare-others bench-few-rows bench-seconds bench-engines bench-papers bench-step \
-	bench-prediction bench-cold bench-scaling bench-quick bench-noise bench-fermi bench-noise-uci \
+	bench-prediction bench-command bench-cold bench-scaling bench-quick bench-noise bench-fermi bench-noise-uci \
 	bench-noise-mnist bench-active

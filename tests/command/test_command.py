@@ -26,6 +26,7 @@ from gpclf.report import nll
 LABEL = ("--label", "class", *QUICK)
 EXAMPLES = [(command.__name__, text) for command in COMMANDS for text in command.examples]
 EXAMPLES.remove(("demo", "gpclf demo --quick"))  # test_demo.py runs it
+COMMANDS_BY_NAME = {command.__name__: command for command in COMMANDS}
 CONFIG = """
 label = "class"
 errors = {flux = "flux_err", slope = "slope_err"}
@@ -55,6 +56,18 @@ def test_every_command_has_an_example_in_its_help():
         shown = " ".join(run(command.__name__, "--help").output.split())
         assert "Examples:" in shown
         assert all(" ".join(text.split())[:60] in shown for text in command.examples)
+
+
+@pytest.mark.parametrize("command", COMMANDS_BY_NAME)
+def test_the_help_has_each_heading_once_and_leaves_lines_to_the_terminal(command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = run(command, "--help").output.splitlines()
+    headings = [line for line in shown if line.startswith("╭")]
+    assert len(headings) == len(set(headings))
+    assert not any(re.search(r"--(quiet|json|quick) .*<bool>", line) for line in shown)
+    assert "range" not in " ".join(shown)
+    about = [" ".join(part.split()) for part in COMMANDS_BY_NAME[command].__doc__.split("\n\n")]
+    assert about == COMMANDS_BY_NAME[command].__doc__.split("\n\n")
 
 
 def test_without_arguments_help_names_the_subcommands():

@@ -271,6 +271,33 @@ MISTAKES = {
         ("fit", "sources.csv", "--config", "bad.toml"),
         "bad.toml is no TOML file",
     ),
+    "no label named": (
+        nothing,
+        ("fit", "sources.csv"),
+        "Missing option '--label' / '-l' (see gpclf fit --help).",
+    ),
+    "no table named": (nothing, ("fit",), "Missing argument "),
+    "an unknown option": (
+        nothing,
+        ("fit", "sources.csv", *FIT, "--no-such"),
+        "No such option: --no-such",
+    ),
+    "an unknown command": (nothing, ("fitt",), "No such command 'fitt'"),
+    "a word for a number": (
+        nothing,
+        ("fit", "sources.csv", *FIT, "--holdout", "some"),
+        "Invalid value for '--holdout': ",
+    ),
+    "a seed that is none": (
+        nothing,
+        ("fit", "sources.csv", *FIT, "--seed", "-1"),
+        "Invalid value for '--seed': -1 is not between 0 and 4294967295 (see gpclf fit --help).",
+    ),
+    "one fold": (
+        nothing,
+        ("compare", "sources.csv", "--label", "class", "--cv", "1"),
+        "--cv must be at least 2, got 1.",
+    ),
     "two ways to score": (
         nothing,
         ("fit", "sources.csv", *FIT, "--cv", "3", "--holdout", "0.2"),

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from gpclf.cli import console, rivals, scoring
 from gpclf.cli.errors import Mistake, sentence
-from gpclf.cli.fit import GUESSED, Budget, Columns, check_budget, classifier, read
+from gpclf.cli.fit import GUESSED, Budget, Columns, check_budget, check_folds, classifier, read
 from gpclf.cli.options import Common, names, taking
 from gpclf.cli.pictures import SUFFIXES, scores_drawn
 from gpclf.cli.splits import Split, folds
@@ -45,7 +45,7 @@ class CompareOptions(Common, Budget, Columns):
         str,
         typer.Option(help="all that are installed, none, or some by name, as 'catboost'."),
     ] = "all"
-    cv: Annotated[int, typer.Option(help="The number of folds.", min=2)] = 5
+    cv: Annotated[int, typer.Option(help="The number of folds.")] = 5
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A picture: .png, .svg or .pdf.")
     ] = None
@@ -95,6 +95,7 @@ def compare(wanted: CompareOptions) -> None:
 def check(wanted: CompareOptions) -> None:
     """What is wrong with the options alone."""
     check_budget(wanted)
+    check_folds(wanted.cv)
     if wanted.output is not None:
         if wanted.output.suffix.lower() not in SUFFIXES:
             raise Mistake(f"--output must end in {', '.join(SUFFIXES)}, got {wanted.output}.")

@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 from gpclf.cli import rivals, scoring
 from gpclf.cli.errors import Mistake
 from gpclf.cli.fit import GUESSED, FitOptions, classifier, fit, read
-from gpclf.cli.options import Common, taking
+from gpclf.cli.options import Common, seed_option, taking
 from gpclf.cli.predict import PredictOptions, predict
 from gpclf.cli.report import ReportOptions, report
 from gpclf.cli.splits import folds
@@ -41,7 +41,7 @@ class DemoOptions(Common):
     _panel: ClassVar[str] = "Options"
 
     output: Annotated[Path, typer.Option(help="Folder for what is made.")] = Path("gpclf-demo")
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seeds all that is random.")] = 0
+    seed: Annotated[int, seed_option("Seeds all that is random.")] = 0
     quick: Annotated[
         bool, typer.Option("--quick", help=f"{QUICK_FOLDS} folds instead of {FOLDS}, no report.")
     ] = False

@@ -22,7 +22,6 @@ OF_OTHERS = (ValueError, OSError, ImportError, MemoryError)  # that speak of wha
 OF_CLICK: Any = typer.BadParameter.__mro__[
     2
 ]  # its ClickException, be click Typer's own or beside it
-NOT_OURS = (OF_CLICK, typer.Exit, typer.Abort)
 
 
 class Mistake(Exception):
@@ -37,7 +36,10 @@ class Commands(TyperGroup):
         try:
             with _warnings_as_lines():
                 return super().invoke(ctx)
-        except NOT_OURS:
+        except OF_CLICK as error:
+            _say(f"Error: {_of_options(error)}", ctx)
+            raise typer.Exit(error.exit_code) from None
+        except (typer.Exit, typer.Abort):
             raise
         except KeyboardInterrupt:
             _say("Stopped: nothing was written.", ctx)
@@ -72,6 +74,15 @@ def sentence(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return f"Memory does not suffice for this table ({error or 'no more is to be had'})."
     return " ".join(str(error).split()) or type(error).__name__
+
+
+def _of_options(error: Any) -> str:
+    """What is wrong with the words of a command, in one sentence as well."""
+    text = " ".join(error.format_message().split()).rstrip(".?")
+    asked = getattr(error, "ctx", None)
+    inside = asked is not None and asked.parent is not None
+    path = f"gpclf {asked.info_name}" if inside else "gpclf"
+    return f"{text} (see {path} --help)."
 
 
 def _say(text: str, ctx: Any) -> None:

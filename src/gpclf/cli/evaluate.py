@@ -11,7 +11,7 @@ import typer
 from gpclf.cli import rivals, scoring
 from gpclf.cli.errors import Mistake
 from gpclf.cli.models import Opened, index_of, labelled_layout, open_model
-from gpclf.cli.options import Common, Reading, taking
+from gpclf.cli.options import Common, Reading, seed_option, taking
 from gpclf.cli.sources import Source, source
 from gpclf.cli.tables import blocks, whole
 from gpclf.report import Interval, intervals
@@ -41,7 +41,7 @@ class EvaluateOptions(Common, Reading):
         list[str] | None,
         typer.Option(help="Exit with 1 if it holds, as 'nll>0.3' or 'accuracy<0.9'. Repeatable."),
     ] = None
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of the intervals.")] = 0
+    seed: Annotated[int, seed_option("Of the intervals.")] = 0
 
 
 class Condition(NamedTuple):

@@ -15,7 +15,7 @@ from gpclf.cli import console, scoring
 from gpclf.cli.errors import Mistake
 from gpclf.cli.findings import Finding
 from gpclf.cli.kinds import NUMBER
-from gpclf.cli.options import Common, Reading, read_config, taking
+from gpclf.cli.options import Common, Reading, read_config, seed_option, taking
 from gpclf.cli.rivals import USUAL
 from gpclf.cli.sources import source
 from gpclf.cli.splits import folds, holdout
@@ -88,7 +88,7 @@ class Budget:
     max_seconds: Annotated[
         float | None, typer.Option(help="A fit ends about then with the best it has.")
     ] = None
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of all that is random.")] = 0
+    seed: Annotated[int, seed_option("Of all that is random.")] = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,9 +164,15 @@ def check(wanted: FitOptions) -> None:
         raise Mistake("--holdout and --cv are two ways to score: give one of them.")
     if wanted.holdout is not None and not 0 < wanted.holdout < 1:
         raise Mistake(f"--holdout must be between 0 and 1, got {wanted.holdout:g}.")
-    if wanted.cv is not None and wanted.cv < 2:
-        raise Mistake(f"--cv must be at least 2, got {wanted.cv}.")
+    if wanted.cv is not None:
+        check_folds(wanted.cv)
     check_learning(wanted)
+
+
+def check_folds(count: int) -> None:
+    """One fold leaves nothing to learn from."""
+    if count < 2:
+        raise Mistake(f"--cv must be at least 2, got {count}.")
 
 
 def check_learning(wanted: Learning) -> None:

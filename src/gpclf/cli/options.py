@@ -13,6 +13,7 @@ from gpclf.cli.console import Voice
 from gpclf.cli.errors import DEBUG, Mistake
 from gpclf.names import unknown
 
+MOST_SEEDS = 2**32
 PANEL = "_panel"  # of a class of options: the heading of these in the help
 
 
@@ -31,8 +32,10 @@ def taking(kind: type, *examples: str) -> Callable[[Callable[[Any], None]], Any]
         hints = get_type_hints(kind, include_extras=True)
         for base in reversed(kind.__mro__):
             for name in vars(base).get("__annotations__", {}):
-                if name != PANEL and PANEL in vars(base):
-                    hints[name].__metadata__[0].rich_help_panel = vars(base)[PANEL]
+                if name != PANEL:
+                    _dress(name, hints[name], vars(base).get(PANEL))
+        own = vars(kind).get("__annotations__", {})
+        ordered = sorted(fields(kind), key=lambda field: field.name not in own)
         parameters = [
             inspect.Parameter(
                 field.name,
@@ -40,9 +43,9 @@ def taking(kind: type, *examples: str) -> Callable[[Callable[[Any], None]], Any]
                 annotation=hints[field.name],
                 default=inspect.Parameter.empty if field.default is MISSING else field.default,
             )
-            for field in fields(kind)
+            for field in ordered
         ]
-        command.__name__, command.__doc__ = function.__name__, function.__doc__
+        command.__name__, command.__doc__ = function.__name__, _unwrapped(function.__doc__)
         command.__annotations__ = {field.name: hints[field.name] for field in fields(kind)}
         command.__signature__ = inspect.Signature(parameters)
         command.examples = examples
@@ -50,6 +53,33 @@ def taking(kind: type, *examples: str) -> Callable[[Callable[[Any], None]], Any]
         return command
 
     return wrap
+
+
+def _dress(name: str, hint: Any, panel: str | None) -> None:
+    """How the help shows it: an argument in capitals, a switch without a type, and where."""
+    shown = hint.__metadata__[0]
+    if isinstance(shown, typer.models.ArgumentInfo):
+        shown.metavar = name.upper()
+        return
+    shown.rich_help_panel = panel or shown.rich_help_panel
+    if hint.__origin__ is bool:
+        shown.metavar = ""
+
+
+def _unwrapped(text: str | None) -> str:
+    """A line for each paragraph, which the help breaks as its width asks for."""
+    return "\n\n".join(" ".join(part.split()) for part in (text or "").split("\n\n"))
+
+
+def _check_seed(value: int) -> int:
+    if not 0 <= value < MOST_SEEDS:
+        raise typer.BadParameter(f"{value} is not between 0 and {MOST_SEEDS - 1}.")
+    return value
+
+
+def seed_option(text: str) -> Any:
+    """An option for what is random; NumPy takes seeds of 32 bits."""
+    return typer.Option(callback=_check_seed, help=text)
 
 
 def _want_debug(ctx: Any, wanted: bool) -> bool:

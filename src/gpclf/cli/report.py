@@ -8,7 +8,7 @@ import typer
 
 from gpclf.cli.errors import Mistake
 from gpclf.cli.models import Opened, index_of, layout_of, open_model
-from gpclf.cli.options import Common, Reading, taking
+from gpclf.cli.options import Common, Reading, seed_option, taking
 from gpclf.cli.sources import Source, source
 from gpclf.cli.tables import Layout, check_columns, whole
 from gpclf.cli.writing import check_place, replaced
@@ -41,9 +41,7 @@ class ReportOptions(Common, Reading):
     ] = False
     title: Annotated[str | None, typer.Option(help="The title of the page.")] = None
     date: Annotated[str | None, typer.Option(help="A date for below the title.")] = None
-    seed: Annotated[
-        int, typer.Option(min=0, max=2**32 - 1, help="Of intervals and of rows that are drawn.")
-    ] = 0
+    seed: Annotated[int, seed_option("Of intervals and of rows that are drawn.")] = 0
 
 
 @taking(

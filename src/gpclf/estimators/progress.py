@@ -9,6 +9,7 @@ from rich.progress import BarColumn, Task, TextColumn, TimeElapsedColumn, TimeRe
 from rich.progress import Progress as Bar
 from rich.text import Text
 
+from gpclf.estimators.notebook_bar import NotebookBar, in_notebook
 from gpclf.inference.history import Progress
 
 ALMOST = 0.99  # of the bar is as far as a fit gets that goes on
@@ -24,11 +25,18 @@ class Remaining(TimeRemainingColumn):
         return super().render(task)
 
 
+def bar_of(*columns: Any, transient: bool, console: Console | None = None) -> Bar:
+    """A bar where output goes: a notebook, a terminal or a file."""
+    if console is None and in_notebook():
+        return NotebookBar(*columns, transient=transient)
+    return Bar(*columns, transient=transient, console=console)
+
+
 class Drawing:
     """The bar of one fit: call it with each step, and let it `finish` when the fit is over."""
 
     def __init__(self, verbose: int, console: Console | None = None):
-        self.bar = Bar(
+        self.bar = bar_of(
             TextColumn("{task.description:>16}"),
             BarColumn(),
             TextColumn("ELBO per row {task.fields[elbo]:+.4f}"),
@@ -69,6 +77,6 @@ def stages(verbose: int, told: Callable[[str, float], None] | None) -> Iterator[
         yield told or (lambda stage, done: None)
         return
     columns = (TextColumn("{task.description:>22}"), BarColumn(), TimeElapsedColumn())
-    with Bar(*columns, TextColumn("left"), Remaining(), transient=verbose < 2) as bar:
+    with bar_of(*columns, TextColumn("left"), Remaining(), transient=verbose < 2) as bar:
         task = bar.add_task("starting", total=1.0)
         yield lambda stage, done: bar.update(task, description=stage, completed=done)

@@ -21,8 +21,9 @@ def history(subject: Subject) -> Markup:
         f"The bound went from {number(first)} to {number(last)} nats per row in {number(took, 1)} s"
     )
     caption = (
-        "What was climbed: a bound on the log-probability of the training labels, less what the "
-        "model is complicated. Each stage has an objective of its own, so that it may jump between."
+        "What was climbed: a bound on the log-probability of the training labels, less a price for "
+        "how complicated the model is. Each stage has an objective of its own, so that it may jump "
+        "in between."
     )
     kept = np.unique(np.linspace(0, len(bound) - 1, STEPS).astype(int))
     stages = subject.history["stage"]

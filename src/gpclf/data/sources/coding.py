@@ -50,13 +50,16 @@ class Distinct:
             value = dictionary[index]
             if value != value:  # NaN is none
                 continue
-            if value not in self.places:
-                self._take(value, place._replace(first=place.first + _first(indices, index)))
-            table[index] = self.places[value]
+            here = self.places.get(value)
+            if here is None:
+                row = int(np.argmax(indices == index))
+                here = self.place_of(value, place._replace(first=place.first + row))
+            table[index] = here
         found = table[indices]
         return found if self.rank is None else np.where(found < 0, -1, self.rank[found])
 
-    def _take(self, value: Any, place: Place) -> None:
+    def place_of(self, value: Any, place: Place) -> int:
+        """That of a value which was not there before."""
         if self.rank is not None:
             raise ValueError(
                 f"There is {shortened(value)} in {place.of(0)}, which the first pass did not find: "
@@ -64,6 +67,7 @@ class Distinct:
             )
         self.places[value] = len(self.places)
         self.first.append(place)
+        return self.places[value]
 
     @property
     def full(self) -> bool:
@@ -82,10 +86,6 @@ class Distinct:
     def values(self) -> np.ndarray:
         """Sorted."""
         return np.array(sorted(self.places))
-
-
-def _first(indices: np.ndarray, index: int) -> int:
-    return int(np.argmax(indices == index))
 
 
 def _as_dictionary(values: pa.Array) -> tuple[list[Any], np.ndarray]:
@@ -170,7 +170,7 @@ class Coder:
 
     def _block(self, rows: pa.Table, where: str, first: int) -> Block:
         def column(name: str) -> tuple[pa.Array, Place]:
-            return _one(rows[name]), Place(where, first, name)
+            return whole(rows[name]), Place(where, first, name)
 
         X = np.empty((rows.num_rows, len(self.names)))
         for number, name in enumerate(self.names):
@@ -264,16 +264,7 @@ class Coder:
         for feature, name in self.roles.std.items():
             number = self.names.index(feature)
             values, place = column(name)
-            own = np.where(np.isnan(X[:, number]), 0.0, numbers_of(values, place))
-            wrong = ~(own >= 0)
-            if wrong.any():
-                row = int(np.argmax(wrong))
-                what = "no value" if np.isnan(own[row]) else f"{own[row]:g}"
-                raise ValueError(
-                    f"There is {what} in {place.of(row)}: the error of {feature!r} is 0 or more "
-                    "wherever there is a value."
-                )
-            std[:, number] = own
+            std[:, number] = errors_of_column(values, X[:, number], feature, place)
         return std
 
     def settle(self, weights: dict[int, np.ndarray]) -> tuple[dict[int, np.ndarray], np.ndarray]:
@@ -304,7 +295,22 @@ def weights_of(values: pa.Array, place: Place) -> np.ndarray:
     return weight
 
 
-def _one(values: pa.ChunkedArray) -> pa.Array:
+def errors_of_column(values: pa.Array, X: np.ndarray, feature: str, place: Place) -> np.ndarray:
+    """The errors of a feature X, 0 where that is missing."""
+    own = np.where(np.isnan(X), 0.0, numbers_of(values, place))
+    wrong = ~(own >= 0)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        what = "no value" if np.isnan(own[row]) else f"{own[row]:g}"
+        raise ValueError(
+            f"There is {what} in {place.of(row)}: the error of {feature!r} is 0 or more wherever "
+            "there is a value."
+        )
+    return own
+
+
+def whole(values: pa.ChunkedArray) -> pa.Array:
+    """One array of all chunks."""
     found: Any = values.combine_chunks()
     return found.chunk(0) if isinstance(found, pa.ChunkedArray) else found
 
@@ -321,7 +327,7 @@ def label_counts(pieces: Pieces, label: str) -> dict[Any, int]:
     known, counts = Distinct(MOST_CLASSES), np.zeros(0, np.int64)
     for piece in pieces.read([label]):
         rows = piece.rows.unify_dictionaries()
-        y = known.codes(_one(rows[label]), Place(piece.where, 0, label))
+        y = known.codes(whole(rows[label]), Place(piece.where, 0, label))
         if known.full:
             break  # the first pass has a word on it
         found = np.bincount(y[y >= 0], minlength=len(known.places))

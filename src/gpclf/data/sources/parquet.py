@@ -142,7 +142,9 @@ def opened(path: str) -> ParquetFile:
     """A Parquet file, or one sentence."""
     try:
         return ParquetFile(path, memory_map=False, pre_buffer=False)
-    except pa.ArrowException as error:
+    except (pa.ArrowException, OSError) as error:
+        if getattr(error, "errno", None) is not None:  # of the system, which has its own words
+            raise
         raise ValueError(f"{path} cannot be read as Parquet: {_plain(error)}.") from None
 
 

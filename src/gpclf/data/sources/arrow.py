@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.ipc
 
-from gpclf.data.sources.base import Piece, Pieces, Table
+from gpclf.data.sources.base import OfFiles, Piece, Pieces, Table
 from gpclf.data.sources.kinds import agreed
 from gpclf.data.sources.paths import Seen, files_of
 from gpclf.data.sources.prefetch import prefetched
@@ -109,31 +109,19 @@ class RecordBatch(NamedTuple):
         return f"batch {self.number} of {self.file.path}"
 
 
-class ArrowPieces(Pieces):
+class ArrowPieces(OfFiles):
     """The batches of all files."""
-
-    def __init__(self, name: str, schema: pa.Schema, batches: Sequence[RecordBatch]):
-        self.name, self.schema, self.batches = name, schema, list(batches)
 
     @property
     def rows(self) -> None:
         """A file does not say."""
 
-    @property
-    def fingerprint(self) -> tuple[Any, ...]:
-        """Path, size and time of change of each file."""
-        return tuple(dict.fromkeys(batch.file for batch in self.batches))
-
-    def part(self, which: Sequence[int]) -> "ArrowPieces":
-        """Some batches."""
-        return ArrowPieces(self.name, self.schema, [self.batches[number] for number in which])
-
     def read(self, columns: Sequence[str], which: Sequence[int] | None = None) -> Iterator[Piece]:
         """One batch is read ahead."""
-        numbers = range(len(self.batches)) if which is None else which
+        numbers = range(len(self.items)) if which is None else which
 
         def task(number: int) -> Piece:
-            batch = self.batches[number]
+            batch = self.items[number]
             return Piece(number, batch.where, batch.read(columns))
 
         yield from prefetched(partial(task, int(number)) for number in numbers)

@@ -76,6 +76,22 @@ class Pieces(ABC):
         return changed(self.name)
 
 
+class OfFiles(Pieces):
+    """Pieces of files: each item has its `file` and says `where` it is."""
+
+    def __init__(self, name: str, schema: pa.Schema, items: Sequence[Any]):
+        self.name, self.schema, self.items = name, schema, list(items)
+
+    @property
+    def fingerprint(self) -> tuple[Any, ...]:
+        """Path, size and time of change of each file."""
+        return tuple(dict.fromkeys(item.file for item in self.items))
+
+    def part(self, which: Sequence[int]) -> "OfFiles":
+        """Some of the items."""
+        return type(self)(self.name, self.schema, [self.items[number] for number in which])
+
+
 class Table(ABC):
     """Labelled rows on disk or in a stream, for `GPClassifier.fit` and `predict_to`."""
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 from pyarrow.parquet import ParquetFile
 
-from gpclf.data.sources.base import Piece, Pieces, Table
+from gpclf.data.sources.base import OfFiles, Piece, Table
 from gpclf.data.sources.kinds import agreed
 from gpclf.data.sources.paths import Paths, Seen, files_of
 from gpclf.data.sources.prefetch import prefetched
@@ -80,37 +80,25 @@ class Group(NamedTuple):
         return f"row group {self.number} of {self.file.path}"
 
 
-class ParquetPieces(Pieces):
+class ParquetPieces(OfFiles):
     """The row groups of all files."""
-
-    def __init__(self, name: str, schema: pa.Schema, groups: Sequence[Group]):
-        self.name, self.schema, self.groups = name, schema, list(groups)
 
     @property
     def rows(self) -> list[int]:
         """As the footers say."""
-        return [group.n_rows for group in self.groups]
-
-    @property
-    def fingerprint(self) -> tuple[Any, ...]:
-        """Path, size and time of change of each file."""
-        return tuple(dict.fromkeys(group.file for group in self.groups))
-
-    def part(self, which: Sequence[int]) -> "ParquetPieces":
-        """Some row groups."""
-        return ParquetPieces(self.name, self.schema, [self.groups[number] for number in which])
+        return [group.n_rows for group in self.items]
 
     def read(self, columns: Sequence[str], which: Sequence[int] | None = None) -> Iterator[Piece]:
         """One row group is read ahead."""
-        numbers = range(len(self.groups)) if which is None else which
+        numbers = range(len(self.items)) if which is None else which
         with _Reader(list(columns)) as reader:
             tasks = (self._task(reader, int(number)) for number in numbers)
             for number, rows in prefetched(tasks):
-                yield Piece(number, self.groups[number].where, rows)
+                yield Piece(number, self.items[number].where, rows)
                 del rows
 
     def _task(self, reader: "_Reader", number: int) -> Callable[[], tuple[int, pa.Table]]:
-        return partial(reader.read, number, self.groups[number])
+        return partial(reader.read, number, self.items[number])
 
 
 class _Reader:

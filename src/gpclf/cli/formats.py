@@ -165,10 +165,10 @@ def _delimiter(part: Part, reading: Reading, first: str) -> str:
         return given
     usual = "\t" if part.kind == "tsv" else ","
 
-    def columns(delimiter: str) -> int:
-        return len(next(csv.reader([first], delimiter=delimiter), []))
+    def count(given: str) -> int:
+        return len(next(csv.reader([first], delimiter=given), []))
 
-    return max((usual, *DELIMITERS), key=columns)
+    return max((usual, *DELIMITERS), key=count)
 
 
 def _check_header(part: Part, header: list[str]) -> None:

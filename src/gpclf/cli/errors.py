@@ -80,8 +80,9 @@ def _of_options(error: Any) -> str:
     """What is wrong with the words of a command, in one sentence as well."""
     text = " ".join(error.format_message().split()).rstrip(".?")
     asked: Any = getattr(error, "ctx", None)
-    inside = asked is not None and asked.parent is not None
-    path = f"gpclf {asked.info_name}" if inside else "gpclf"
+    path = "gpclf"
+    if asked is not None and asked.parent is not None:
+        path = f"gpclf {asked.info_name}"
     return f"{text} (see {path} --help)."
 
 

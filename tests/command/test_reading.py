@@ -18,7 +18,7 @@ from gpclf.cli.errors import Mistake
 from gpclf.cli.findings import finding, judged
 from gpclf.cli.kinds import Place, kind_of, values_of
 from gpclf.cli.leaks import explained
-from gpclf.cli.options import Reading
+from gpclf.cli.options import Reading, _plain, names
 from gpclf.cli.sources import source
 from gpclf.cli.tables import Layout, concatenated, whole
 from gpclf.cli.training import Roles, prepared
@@ -145,6 +145,25 @@ def test_decimal_commas_are_read_when_said(here):
     assert found.X["x"].to_pylist() == [1.5, -0.25]
     with pytest.raises(Mistake, match="'1,5' in row 1: give --decimal , if these are numbers"):
         prepared(concatenated(list(source("c.csv", Reading()).blocks())), Roles("class"), "c.csv")
+
+
+@pytest.mark.parametrize(
+    ("header", "names"),
+    [
+        ("acid, fixed;sugar;class", ["acid, fixed", "sugar", "class"]),
+        ('"acid; a; b",sugar,class', ["acid; a; b", "sugar", "class"]),
+        ("a;b,class", ["a;b", "class"]),
+    ],
+)
+def test_the_first_line_tells_what_stands_between_columns(header, names, here):
+    between = ";" if names[0] == "acid, fixed" else ","
+    (here / "h.csv").write_text(f"{header}\n{between.join('123'[: len(names)])}\n")
+    assert source("h.csv", Reading()).columns == names
+
+
+def test_a_name_with_a_comma_in_it_stands_in_quotation_marks():
+    assert names('"acid, fixed", sugar,,pH') == ["acid, fixed", "sugar", "pH"]
+    assert names(_plain(["acid, fixed", "sugar"])) == ["acid, fixed", "sugar"]
 
 
 def test_quoted_cells_may_have_commas_and_lines(here):

@@ -79,10 +79,10 @@ def sentence(error: BaseException) -> str:
 def _of_options(error: Any) -> str:
     """What is wrong with the words of a command, in one sentence as well."""
     text = " ".join(error.format_message().split()).rstrip(".?")
-    asked = getattr(error, "ctx", None)
-    if asked is None or asked.parent is None:
-        return f"{text} (see gpclf --help)."
-    path = f"gpclf {asked.info_name}"
+    asked: Any = getattr(error, "ctx", None)
+    path = "gpclf"
+    if asked is not None and asked.parent is not None:
+        path = f"gpclf {asked.info_name}"
     return f"{text} (see {path} --help)."
 
 

@@ -157,16 +157,18 @@ def _chained(first: str, rest: Iterator[str]) -> Iterator[str]:
 
 
 def _delimiter(part: Part, reading: Reading, first: str) -> str:
-    """As asked for, as the format has it, or the one that the first line has."""
+    """As asked for, or the one that gives the first line most columns; first that of the format."""
     if reading.delimiter is not None:
         given = {"\\t": "\t", "tab": "\t"}.get(reading.delimiter, reading.delimiter)
         if len(given) != 1:
             raise Mistake(f"--delimiter must be one character or tab, got {reading.delimiter!r}.")
         return given
     usual = "\t" if part.kind == "tsv" else ","
-    if usual in first:
-        return usual
-    return max((usual, *DELIMITERS), key=first.count)
+
+    def count(given: str) -> int:
+        return len(next(csv.reader([first], delimiter=given), []))
+
+    return max((usual, *DELIMITERS), key=count)
 
 
 def _check_header(part: Part, header: list[str]) -> None:

@@ -1,5 +1,6 @@
 """Options as a frozen dataclass: a command takes one object, and all read tables alike."""
 
+import csv
 import inspect
 import tomllib
 from collections.abc import Callable
@@ -133,8 +134,9 @@ class Reading:
 
 
 def names(text: str | None) -> list[str]:
-    """A list with commas between."""
-    return [] if text is None else [part.strip() for part in text.split(",") if part.strip()]
+    """A list with commas between; a name that has one itself stands in quotation marks."""
+    parts = [] if text is None else next(csv.reader([text], skipinitialspace=True), [])
+    return [part.strip() for part in parts if part.strip()]
 
 
 def pairs(text: str | None, option: str) -> dict[str, str]:
@@ -187,7 +189,7 @@ def _check(ctx: Any, option: Any, value: Any, where: str) -> None:
 def _plain(value: Any) -> Any:
     """Lists and tables as the command line has them."""
     if isinstance(value, list):
-        return ",".join(str(each) for each in value)
+        return ",".join(f'"{each}"' if "," in str(each) else str(each) for each in value)
     if isinstance(value, dict):
         return ",".join(f"{name}={each}" for name, each in value.items())
     return value if isinstance(value, bool) else str(value)

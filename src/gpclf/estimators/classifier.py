@@ -44,9 +44,9 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, Shown, ClassifierMixi
         Names combine with + and *: "rbf + matern52".
     n_inducing : "auto", int, None or array (M, D), default="auto"
         Inducing points. "auto": min(N, 400, 50·D, 20 + 4√N), times √(10/C) above 10 classes.
-        With `inference="auto"` and 1,000 to 32,768 rows, or eight classes and more, at most 200 are
-        learned, others come beside them, min(N/2, 1,000, 100·D) in all, and the functions of
-        several classes end with one covariance in common.
+        With `inference="auto"` and 1,000 to 32,768 rows, or eight classes and more, these are
+        learned (of eight classes and more at most 200), others come beside them, min(N/2, 1,000,
+        100·D) in all, and the functions of several classes end with one covariance in common.
         None: every row, the full Gaussian process, of up to 5,000 rows. Points, rows like X: where
         they start; `Natural(learn_inducing=False)` keeps them there.
     inference : str or Engine, default="auto"

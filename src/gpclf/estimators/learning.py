@@ -27,6 +27,7 @@ from gpclf.estimators.progress import shown
 from gpclf.gaussian import Natural
 from gpclf.inference import Engine, Plan, Progress, Result, Settings, Sizes, Watch, engine_from, fit
 from gpclf.inference.engines import Asked
+from gpclf.inference.engines.sites import COMMON
 from gpclf.inference.fresh_bound import fresh_bound
 from gpclf.inference.incremental import absorb, grown
 from gpclf.inference.plan import BATCH_ROWS, CHUNK_ROWS
@@ -39,7 +40,7 @@ from gpclf.posterior import Posterior, coupled, freeze, thawed
 from gpclf.precision import cast, double_precision, row_dtype
 
 DEFAULT_KERNEL = "matern52"
-FEWER_EVALUATIONS = 36  # where rows left out and more points mend the kernel
+FEWER_EVALUATIONS = 36  # of many functions, whose kernel rows left out and more points mend
 CANDIDATES = 2000  # rows of a piece that may become inducing points
 BATCHES_BY_ROW = 800  # at least, where rows have parameters: each step moves those of a batch
 FEWEST_AND_MOST = 50, BATCH_ROWS  # rows of it
@@ -67,12 +68,21 @@ class Task(NamedTuple):
         """Whether there will be more inducing points than are learned."""
         return self.settings.points > 0
 
+    @property
+    def learns_few(self) -> bool:
+        """Whether those are so many more, and functions, too, that few need be learned."""
+        return self.adds_points and self.n_latent >= COMMON
+
+    def learned(self, count: int) -> int:
+        """How many points are learned, where the rule asks for so many."""
+        return min(count, inducing.FEW) if self.learns_few else count
+
     def plan(self, n_inducing: int, max_epochs: int | str) -> Plan:
         """What it will do, with so many inducing points."""
         nodes, n_rows = self.inputs.places, self.training.n_rows
         sizes = Sizes(n_rows, self.n_latent, n_inducing, self.scaling.width, nodes)
         plan = self.engine.plan(sizes, max_epochs)
-        if self.adds_points and max_epochs == "auto":
+        if self.learns_few and max_epochs == "auto":
             plan = plan._replace(evaluations=FEWER_EVALUATIONS)
         if max_epochs == "auto" and self.inputs.by_row and plan.optimizer == "adam":
             enough = -(-BATCHES_BY_ROW * plan.batch_rows // n_rows)
@@ -219,7 +229,7 @@ def _start(
     given = points_given(clf, clf.n_inducing, columns, task.scaling)
     count = how_many(clf.n_inducing, given, len(X), width, task.n_classes)
     if task.adds_points:
-        count = min(count, inducing.FEW)
+        count = task.learned(count)
     with one_thread():
         if given is not None or (count is not None and count < len(X)):  # else Z is not counted
             plan = task.plan(int(count), clf.max_epochs)
@@ -236,7 +246,8 @@ def _again(clf: Any, task: Task) -> tuple[Theta, Natural | int]:
     inputs = theta.model.inputs.for_rows(task.training.n_rows, task.scaling.width)
     theta = theta._replace(model=replace(theta.model, inputs=inputs))
     if task.adds_points:
-        return theta._replace(Z=theta.Z[: inducing.FEW]), task.n_latent
+        count = inducing.auto_count(task.training.n_rows, task.scaling.width, task.n_classes)
+        return theta._replace(Z=theta.Z[: task.learned(count)]), task.n_latent
     return theta, q
 
 

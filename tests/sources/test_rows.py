@@ -113,7 +113,8 @@ def test_batches_have_every_row_once_in_another_order(path, table, monkeypatch, 
         epochs.append(X[:, 0])
     assert np.abs(np.corrcoef(epochs)[0, 1]) < 0.5 if kind == "parquet" else True
     assert not np.array_equal(*epochs)
-    again = list(found.batches(45, np.random.default_rng(1)))
+    rng = np.random.default_rng(1)  # draws between batches do not change the order
+    again = [b for b in found.batches(45, rng) if rng.random() < 2]
     assert_array_equal(of_chunks([c for b in again for c in b.chunks()])[0][:, 0], epochs[1])
 
 

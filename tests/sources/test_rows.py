@@ -1,7 +1,10 @@
 """Laws of rows that are read: passes, samples and batches are those of the table."""
 
+import subprocess
+import sys
 import threading
 import weakref
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -110,17 +113,18 @@ def test_batches_have_every_row_once_in_another_order(path, table, monkeypatch, 
         epochs.append(X[:, 0])
     assert np.abs(np.corrcoef(epochs)[0, 1]) < 0.5 if kind == "parquet" else True
     assert not np.array_equal(*epochs)
-    again = list(found.batches(45, np.random.default_rng(1)))
+    rng = np.random.default_rng(1)  # draws between batches do not change the order
+    again = [b for b in found.batches(45, rng) if rng.random() < 2]
     assert_array_equal(of_chunks([c for b in again for c in b.chunks()])[0][:, 0], epochs[1])
 
 
 def test_a_fit_on_batches_learns_from_disk(path, arrays):
     clf = GPClassifier(
-        inference=Natural("adam", batch_size=60), n_inducing=8, max_epochs=15, random_state=0
+        inference=Natural("adam", batch_size=50), n_inducing=8, max_epochs=5, random_state=0
     )
     X, y, _ = arrays
     clf.fit(ParquetTable(path, "late", columns=["number", "wind"]))
-    assert clf.score(pd.DataFrame(X, columns=["number", "wind"]), y) > 0.9
+    assert clf.score(pd.DataFrame(X, columns=["number", "wind"]), y) > 0.85
 
 
 def test_blocks_are_cut_anew_without_losing_a_row():
@@ -136,6 +140,13 @@ def test_blocks_are_cut_anew_without_losing_a_row():
         assert [block.n_rows for block in found] == [4, 4, 2]
         assert_array_equal(np.concatenate([b.X for b in found])[:, 0], np.arange(10.0))
         assert_array_equal(np.concatenate([b.std for b in found])[:, 0], np.arange(1, 11.0))
+
+
+def test_memory_does_not_grow_with_the_rows(tmp_path):
+    script = Path(__file__).with_name("peak.py")
+    printed = subprocess.check_output([sys.executable, script, tmp_path], text=True)
+    few, many = map(int, printed.split())
+    assert many < 1.5 * few  # of eight times as many rows
 
 
 class Piece:

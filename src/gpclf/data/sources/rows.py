@@ -115,15 +115,17 @@ class SourceRows(Rows):
         """Every row once, in batches of nearly equal size, from pieces in a random order.
 
         A batch is drawn from the rows of a buffer, which holds `BUFFER_ROWS` of them or a few
-        pieces: rows that are far apart in the table seldom meet where pieces are large.
+        pieces: rows that are far apart in the table seldom meet where pieces are large. What else
+        is drawn from `rng` between two batches does not change the order.
         """
+        own = np.random.default_rng(rng.integers(2**63))
         count = -(-self.n_rows // size)
         least, larger = divmod(self.n_rows, count)
         sizes = [least + 1] * larger + [least] * (count - larger)
         pieces = -(-sizes[0] // self.chunk_rows)
         chunk_rows = -(-sizes[0] // pieces)
         room = min(BUFFER_ROWS, BUFFER_NUMBERS // len(self.scaling.levels))
-        for block in _shuffled(self._unordered(rng), sizes, max(room, 2 * sizes[0]), rng):
+        for block in _shuffled(self._unordered(own), sizes, max(room, 2 * sizes[0]), own):
             yield self._standing_for_all(block, np.arange(block.n_rows), rng).in_chunks(chunk_rows)
 
     def _unordered(self, rng: np.random.Generator) -> Iterator[Block]:

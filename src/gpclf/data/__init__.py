@@ -2,6 +2,7 @@
 
 from gpclf.data.chunk import Chunk
 from gpclf.data.columns import Columns
+from gpclf.data.fingerprint import fingerprint
 from gpclf.data.labels import encode, refuse_missing
 from gpclf.data.missing import Missing
 from gpclf.data.rows import ArrayRows, ChunkRows, Kept, Rows
@@ -20,5 +21,6 @@ __all__ = [
     "Summary",
     "blocks",
     "encode",
+    "fingerprint",
     "refuse_missing",
 ]

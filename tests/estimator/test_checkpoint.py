@@ -1,5 +1,6 @@
 """A fit that was killed goes on from its checkpoint to the same bits, with any engine."""
 
+import os
 from functools import cache
 
 import equinox as eqx
@@ -11,7 +12,7 @@ from sklearn.datasets import make_classification, make_moons
 import cases
 from gpclf import GPClassifier, kernels, storage
 from gpclf.estimators import FitInterrupted, checkpoints
-from gpclf.inference import history, journal
+from gpclf.inference import history, journal, quasi_newton
 from gpclf.inference.engines import Decoupled, Gradient, Natural, PowerEP
 
 QUICK = {"n_inducing": 10, "random_state": 0, "max_epochs": 8}
@@ -21,7 +22,7 @@ NINE = make_classification(
 )
 BY_CLASS = {"likelihood": "logistic-softmax", "inference": Natural(class_subset=3, batch_size=60)}
 WAYS = {
-    **{f"engine {name}": {"inference": e, **more} for name, (e, more) in cases.ENGINES.items()},
+    **{f"engine {k}": {"inference": e, **more} for k, (e, more) in cases.ENGINES.items()},
     "selection": {},
     "selection, many classes": {"data": NINE, "n_inducing": "auto"},
     "stochastic ep": {"inference": PowerEP(batch_size=30)},
@@ -34,7 +35,7 @@ WAYS = {
     "errors drawn anew": {"input_noise": "resample"},
     "errors, row by row": {"input_noise": "parametric"},
 }
-SEGMENTS = 4  # of which all but the last are killed
+SEGMENTS = 3  # of which all but the last are killed
 
 
 class Killed(BaseException):
@@ -65,6 +66,7 @@ def killing(monkeypatch, after):
     monkeypatch.setattr(journal, "STAGE", 0.0)
     monkeypatch.setattr(journal, "STEP", 0.0)
     monkeypatch.setattr(journal, "SHARE", np.inf)
+    monkeypatch.setattr(os, "fsync", lambda file: None)
     saved, real = [], checkpoints.Kept._save
 
     def save(self, theta, past):
@@ -231,6 +233,13 @@ def test_a_class_of_the_users_is_kept_by_its_name(tmp_path, monkeypatch):
     assert type(clf.kernel_) is Own
     plain = fitted("engine Natural", {"kernel": "rbf"})
     np.testing.assert_array_equal(clf.predict_proba(MOONS[0]), plain.predict_proba(MOONS[0]))
+
+
+def test_slopes_that_would_fill_the_disk_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(quasi_newton, "MOST_KEPT", 1000)
+    fitted("engine Gradient")
+    with pytest.raises(ValueError, match='too many numbers: use optimizer="adam"'):
+        fitted("engine Gradient", checkpoint=tmp_path / "run.ckpt")
 
 
 def test_the_seconds_of_earlier_processes_count(left, monkeypatch):

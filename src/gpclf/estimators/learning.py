@@ -15,7 +15,7 @@ from gpclf import inducing
 from gpclf.compilation import compiled_once
 from gpclf.data import ArrayRows, Columns, Scaling, Summary, blocks, fingerprint
 from gpclf.estimators.callbacks import Snapshot, callbacks_of, held_out, judging
-from gpclf.estimators.checkpoints import Checkpoint
+from gpclf.estimators.checkpoints import Checkpoint, Kept
 from gpclf.estimators.measurement_error import (
     RESAMPLE,
     errors_for,
@@ -120,11 +120,7 @@ def learn(
 ) -> None:
     """Build model, inducing points and plan; run the engine; keep what it found."""
     check_full(clf.n_inducing, len(training.y))
-    seed, kept = check_random_state(clf.random_state).randint(2**31 - 1), None
-    if checkpoint is not None:
-        kept = checkpoint.begun(clf, _told(clf, training, columns, classes), seed)
-        seed = kept.seed
-    rng = np.random.default_rng(seed)
+    rng, kept = _begun(clf, training, columns, classes, checkpoint)
     likelihood = likelihood_from(clf.likelihood, len(classes))
     summary = Summary.of(*training[:2], training.weight, columns.counts, len(classes))
     apart = None
@@ -172,6 +168,21 @@ def learn(
     if task.inputs.estimated:
         end, rows = clf.posterior_, task.rows.in_chunks(plan.chunk_rows)
         clf.elbo_ = fresh_bound(replace(end.prepared, model=result.theta.model), end.q, rows)
+
+
+def _begun(
+    clf: Any,
+    training: Training,
+    columns: Columns,
+    classes: np.ndarray,
+    checkpoint: Checkpoint | None,
+) -> tuple[np.random.Generator, Kept | None]:
+    """The random numbers of a fit, and where it is kept if that is asked for."""
+    seed = check_random_state(clf.random_state).randint(2**31 - 1)
+    if checkpoint is None:
+        return np.random.default_rng(seed), None
+    kept = checkpoint.begun(clf, _told(clf, training, columns, classes), seed)
+    return np.random.default_rng(kept.seed), kept
 
 
 def _told(clf: Any, training: Training, columns: Columns, classes: np.ndarray) -> dict[str, str]:

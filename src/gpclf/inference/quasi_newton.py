@@ -17,6 +17,7 @@ from gpclf.model import Theta, prepare
 GAIN = 0.01  # an iteration gains little: it has converged at this share of the tolerance
 WORST = 1e10  # nats per row, where the bound is not a number: SciPy's search needs one
 BETWEEN = 10  # iterations between two looks at validation rows
+MOST_KEPT = 2**27  # numbers of a journal: SciPy's search goes on by being run again
 PAIRS = 20  # changes of place and slope that are remembered
 
 
@@ -94,6 +95,11 @@ def _climbed(
     from scipy.optimize import Bounds, minimize  # slow to import
 
     climb = _Climb(theta, q, context, free, evaluations)
+    if context.journal.keeps and len(climb.space.pack(q, theta)) * evaluations > MOST_KEPT:
+        raise ValueError(
+            'optimizer="lbfgs" of the gradient engine would keep the slopes of all evaluations in '
+            'the checkpoint, and here these are too many numbers: use optimizer="adam".'
+        )
     limits: Any = climb.space.limits()  # SciPy's types know of numbers only
     found = minimize(
         climb.objective,

@@ -103,8 +103,7 @@ def _run(theta: Theta, q: Natural, context: FitContext, make_rule: MakeRule) -> 
         if stop is not None:
             break
         place.mark(at)
-    all_rows = stage is not None and stage.rows.n_rows == rows.n_rows
-    held = stage.held if stage is not None and all_rows else None
+    held = stage.held if stage is not None and stage.rows is rows else None  # of all rows
     theta, q = context.log.best(at.theta, at.q)
     return Learned(theta, q, held, min(at.seen, rows.n_rows), stop or Stop.EVALUATIONS)
 

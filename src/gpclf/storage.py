@@ -13,7 +13,7 @@ import secrets
 import stat
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -27,6 +27,17 @@ from gpclf.gaussian import Moments
 from gpclf.model import Model, Prepared
 
 FORMAT = 8
+
+
+class Kind(NamedTuple):
+    """What a file is, in a word of its header and in words."""
+
+    word: str
+    called: str
+
+
+MODEL = Kind("gpclf", "model file")
+CHECKPOINT = Kind("gpclf-checkpoint", "checkpoint")
 MOST_HEADER = 2**25  # bytes
 NO_CHECKSUM = b"0" * 64  # stands for it while it is computed
 CHECKSUM = re.compile(rb'"sha256":"([0-9a-f]{64})"')
@@ -86,10 +97,15 @@ def write_file(path: str | os.PathLike, content: bytes) -> None:
         raise OSError(error.errno, error.strerror, str(target)) from None
 
 
-def write(path: str | os.PathLike, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+def write(
+    path: str | os.PathLike,
+    header: dict[str, Any],
+    arrays: dict[str, np.ndarray],
+    kind: Kind = MODEL,
+) -> None:
     """Header and arrays as one file, there completely or not at all."""
     metadata = {
-        "gpclf": json.dumps({"format": FORMAT, **header}),
+        kind.word: json.dumps({"format": FORMAT, **header}),
         "sha256": NO_CHECKSUM.decode(),
     }
     content = to_bytes(arrays, metadata=metadata)
@@ -121,25 +137,31 @@ def _place(content: bytes) -> tuple[int, int]:
     return (0, 0) if found is None else found.span(1)
 
 
-def read(path: str | os.PathLike) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """The header and arrays of a model file, or one sentence about why it is none."""
+def read(
+    path: str | os.PathLike, kind: Kind = MODEL
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The header and arrays of a file of this kind, or one sentence about why it is none."""
     with open(path, "rb") as file:  # no more than its header, unless that is one of ours
         length = int.from_bytes(file.read(8), "little")
         header = file.read(min(length, MOST_HEADER))
         first, last = _place(header)
         if first == last:
-            raise ValueError(f"{path} is damaged or no model file of gpclf.")
+            raise ValueError(f"{path} is damaged or no {kind.called} of gpclf.")
         content = length.to_bytes(8, "little") + header + file.read()
     first, last = first + 8, last + 8
     plain = content[:first] + NO_CHECKSUM + content[last:]
     if hashlib.sha256(plain).hexdigest().encode() != content[first:last]:
         raise ValueError(f"{path} is damaged: its checksum is that of another content.")
     try:
-        header = json.loads(json.loads(content[8 : 8 + length])["__metadata__"]["gpclf"])
+        about = json.loads(content[8 : 8 + length])["__metadata__"]
+        other = next((k for k in (MODEL, CHECKPOINT) if k.word in about and k != kind), None)
+        if other is not None:
+            raise ValueError(f"it is a {other.called}")
+        header = json.loads(about[kind.word])
         arrays = from_bytes(content)
         written = header["format"]
     except (SafetensorError, ValueError, *MOST_DAMAGE) as error:
-        raise ValueError(f"{path} is no model file of gpclf ({error}).") from None
+        raise ValueError(f"{path} is no {kind.called} of gpclf ({error}).") from None
     if written != FORMAT:
         raise ValueError(
             f"{path} has format {written}, but this version of gpclf reads {FORMAT}: install the "

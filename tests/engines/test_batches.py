@@ -14,6 +14,7 @@ from gpclf.inference.drivers.epochs import Step
 from gpclf.inference.drivers.natural_steps import NaturalSteps, TiedSteps
 from gpclf.inference.engines import Gradient, PowerEP
 from gpclf.inference.history import History
+from gpclf.inference.journal import Journal
 from gpclf.inference.natural import any_negative, stochastic_step
 from gpclf.likelihoods import Sites
 from problems import POINTS, ROWS, problem
@@ -97,7 +98,7 @@ def test_a_batch_in_several_chunks_gives_the_step_of_one(name, x64):
     def stepped(chunk_rows):
         rows, rng = source.in_chunks(chunk_rows), np.random.default_rng(0)
         log = History(lambda line: None, 0.0)
-        context = FitContext(rows, plan, log, rng, 1e-4, 1e-9, np.dtype(np.float64))
+        context = FitContext(rows, plan, log, rng, Journal(), 1e-4, 1e-9, np.dtype(np.float64))
         mover = kind(theta, Natural.standard(n_latent, POINTS), context, seen=ROWS, **options)
         batch = next(rows.batches(plan.batch_rows, rng))
         value = mover.step(batch, Step(0, 0.0))

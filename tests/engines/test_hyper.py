@@ -118,7 +118,7 @@ def test_what_was_compiled_ahead_is_not_compiled_again(share, traces):
     problem_ = Problem(RULE, rows, nothing._replace(sites=sites), 1e-9)
     improve(
         theta,
-        lambda theta: dual_objective(problem_, theta),
+        lambda theta, _: dual_objective(problem_, theta),
         Memory(),
         total=rows.total_weight,
         evaluations=2,
@@ -135,12 +135,12 @@ def test_hyper_parameters_climb_the_bound_and_the_prior(name, share):
     problem_, seen = Problem(RULE, rows, found.held, 1e-9), []
     best, better, total = improve(
         jax.device_put(theta),
-        lambda theta: dual_objective(problem_, theta),
+        lambda theta, _: dual_objective(problem_, theta),
         Memory(),
         total=rows.total_weight,
         evaluations=6,
         moves=Moves(),
-        on_evaluation=lambda elbo, theta, q: seen.append(elbo + float(theta.model.log_prior())),
+        on_evaluation=lambda elbo, theta, *_: seen.append(elbo + float(theta.model.log_prior())),
     )
     assert len(seen) <= 6
     assert total == pytest.approx(max(seen), rel=1e-14)

@@ -16,6 +16,8 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from gpclf.estimators import FitInterrupted
+
 MISTAKE, OWN_ERROR, STOPPED = 2, 3, 130
 DEBUG = "gpclf.debug"  # in the context's `meta`: whether a traceback is wanted
 OF_OTHERS = (ValueError, OSError, ImportError, MemoryError)  # that speak of what was given
@@ -41,8 +43,8 @@ class Commands(TyperGroup):
             raise typer.Exit(error.exit_code) from None
         except (typer.Exit, typer.Abort):
             raise
-        except KeyboardInterrupt:
-            _say("Stopped: nothing was written.", ctx)
+        except KeyboardInterrupt as stopped:
+            _say(f"Stopped: {stopped or 'nothing was written.'}", ctx)
             raise typer.Exit(STOPPED) from None
         except BrokenPipeError:  # as `head` leaves one behind
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -106,6 +108,7 @@ def _warnings_as_lines() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         warnings.simplefilter("ignore", FutureWarning)
+        warnings.simplefilter("ignore", FitInterrupted)  # the command ends, too
         warnings.filterwarnings("ignore", "Error (reading|writing) persistent compilation cache")
         warnings.showwarning = show
         yield

@@ -1,5 +1,7 @@
 """`gpclf fit`: from a table and the name of its label to a model file."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from functools import partial
@@ -32,6 +34,7 @@ GUESSED = "auto"
 ERROR_SUFFIXES = ("_err", "_error", "_std", "_sigma", "_unc")
 ROLES = tuple(field.name for field in fields(Roles))
 NO_SETTINGS = ("data", "output", "quiet", "verbose", "debug", "json", "config")
+NO_SETTINGS += ("checkpoint", "resume")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,6 +122,13 @@ class FitOptions(Common, Learning, Columns):
     cv: Annotated[
         int | None, typer.Option(help="Score by so many folds; the model learns from all rows.")
     ] = None
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(help="Keep the fit in this file, at least every minute, in case it is ended."),
+    ] = None
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the checkpoint, if it is there.")
+    ] = False
     rivals: Annotated[
         bool, typer.Option(help="Score logistic regression and boosting on the same rows, too.")
     ] = True
@@ -138,6 +148,7 @@ class FitOptions(Common, Learning, Columns):
     "gpclf fit sources.csv --label class -o sources.gpclf",
     "gpclf fit sources.csv --label class --errors-suffix _err --holdout 0.2",
     "gpclf fit sources.csv --label class --drop name --cv 5 --json",
+    "gpclf fit sources.csv --label class --checkpoint sources.ckpt --resume",
     "gpclf fit sources.csv --config fit.toml",
 )
 def fit(wanted: FitOptions) -> None:
@@ -152,6 +163,8 @@ def fit(wanted: FitOptions) -> None:
         voice.show(scoring.table(scores, f"Scores on {name}"), stderr=wanted.json)
     notes = notes_of(wanted, data, used, found)
     clf.save(wanted.output, notes)
+    if wanted.checkpoint is not None:
+        wanted.checkpoint.unlink()
     if wanted.json:
         typer.echo(scoring.printed({**notes, "output": str(wanted.output)}))
     voice.note(f"{wanted.output}: learned from {len(used.y):,} rows in {clock}, {clf.stopped_}.")
@@ -166,6 +179,7 @@ def check(wanted: FitOptions) -> None:
         raise Mistake(f"--holdout must be between 0 and 1, got {wanted.holdout:g}.")
     if wanted.cv is not None:
         check_folds(wanted.cv)
+    check_checkpoint(wanted)
     check_learning(wanted)
 
 
@@ -173,6 +187,22 @@ def check_folds(count: int) -> None:
     """One fold leaves nothing to learn from."""
     if count < 2:
         raise Mistake(f"--cv must be at least 2, got {count}.")
+
+
+def check_checkpoint(wanted: FitOptions) -> None:
+    """A place for a fit, and only one fit."""
+    place = wanted.checkpoint
+    if place is None:
+        if wanted.resume:
+            raise Mistake("--resume needs --checkpoint FILE, to go on from.")
+        return
+    check_place(place, "--checkpoint")
+    if wanted.cv is not None:
+        raise Mistake("--checkpoint keeps one fit, and --cv makes several: use --holdout.")
+    if place.absolute() == wanted.output.absolute():
+        raise Mistake("--checkpoint and --output are one file: name two.")
+    if place.exists() and not wanted.resume:
+        raise Mistake(f"{place} is there already: --resume goes on from it; or delete it.")
 
 
 def check_learning(wanted: Learning) -> None:
@@ -305,8 +335,20 @@ def learned(
 
 def _fitted(wanted: FitOptions, used: Training, make: scoring.Make) -> GPClassifier:
     rows = used.rows
-    with wanted.voice.fitting() as draw:
-        return make(draw).fit(rows.X, used.y, sample_weight=rows.weight, X_std=rows.X_std)
+    kept = {"checkpoint": wanted.checkpoint, "resume": wanted.resume}
+    with wanted.voice.fitting() as draw, stopping(wanted.checkpoint):
+        return make(draw).fit(rows.X, used.y, sample_weight=rows.weight, X_std=rows.X_std, **kept)
+
+
+@contextmanager
+def stopping(checkpoint: Path | None) -> Iterator[None]:
+    """A scope of a fit whose interruption says what is left of it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if checkpoint is None:
+            raise
+        raise KeyboardInterrupt(f"--resume goes on from {checkpoint}.") from None
 
 
 def _how(wanted: FitOptions) -> str:

@@ -37,7 +37,7 @@ def _parent() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 
 
-def _processor() -> str:
+def processor() -> str:
     """What machine code depends on, in twelve letters."""
     text = platform.machine() + platform.processor()
     described = Path("/proc/cpuinfo")
@@ -81,7 +81,7 @@ def folder(named: str | None) -> Path | None:
 def _made(named: str | None) -> Path | None:
     """A folder of this process, with links to the programs of others."""
     try:
-        path = (Path(named) if named else _parent() / "gpclf") / _processor()
+        path = (Path(named) if named else _parent() / "gpclf") / processor()
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         if hasattr(os, "getuid") and path.stat().st_uid != os.getuid():
             return None  # another user's: not to be trusted

@@ -3,6 +3,7 @@
 from gpclf.data.block import Block
 from gpclf.data.chunk import Chunk
 from gpclf.data.columns import Columns
+from gpclf.data.fingerprint import fingerprint
 from gpclf.data.labels import encode, refuse_missing
 from gpclf.data.missing import Missing
 from gpclf.data.rows import ArrayRows, ChunkRows, Kept, Rows
@@ -24,5 +25,6 @@ __all__ = [
     "Survey",
     "blocks",
     "encode",
+    "fingerprint",
     "refuse_missing",
 ]

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gpclf.data.fingerprint import fingerprint
 from gpclf.data.rows import ArrayRows
 from gpclf.data.scaling import Scaling
 from gpclf.data.survey import Survey
@@ -30,6 +31,11 @@ class Block(NamedTuple):
     def inputs(self) -> np.ndarray:
         """What stands for X where places to begin are looked for."""
         return self.X
+
+    def fingerprints(self) -> dict[str, str]:
+        """What tells them from others, part by part."""
+        names = ("the entries of X", "the labels", "the weights", "the entries of X_std")
+        return {name: fingerprint(part) for name, part in zip(names, self, strict=True)}
 
     def part(self, rows: Any) -> "Block":
         """Some of them."""

@@ -131,7 +131,8 @@ class Rows(ABC):
     def batches(self, size: int, rng: np.random.Generator) -> "Iterator[ArrayRows]":
         """Every row once, in an order drawn from `rng`, in batches of nearly equal size.
 
-        A batch stands for all rows, and has as many chunks as it needs.
+        A batch stands for all rows, and has as many chunks as it needs. What else is drawn from
+        `rng` between two of them does not change the order: a fit that goes on skips the first.
         """
         count = -(-self.n_rows // size)
         parts = np.array_split(rng.permutation(self.n_rows), count)

@@ -1,5 +1,6 @@
 """The scikit-learn face."""
 
 from gpclf.estimators.classifier import GPClassifier
+from gpclf.estimators.learning import FitInterrupted
 
-__all__ = ["GPClassifier"]
+__all__ = ["FitInterrupted", "GPClassifier"]

@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from gpclf.data import encode, refuse_missing
 from gpclf.data.sources import Table
 from gpclf.estimators.callbacks import CallbackSupportMixin, with_callbacks
+from gpclf.estimators.checkpoints import Checkpoint
 from gpclf.estimators.fitted import FittedClassifier
 from gpclf.estimators.learning import learn, learn_more
 from gpclf.estimators.measurement_error import KINDS, LEARNED, RESAMPLE, errors_of, refuse_pieces
@@ -231,7 +232,14 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, Shown, ClassifierMixi
 
     @with_callbacks
     def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, X_std: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        X_std: Any = None,
+        *,
+        checkpoint: Any = None,
+        resume: bool = False,
     ) -> "GPClassifier":
         """Learn from rows X (N, D) and labels y (N,); `sample_weight` counts rows.
 
@@ -241,12 +249,19 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, Shown, ClassifierMixi
         `X_std` has the standard deviations of the errors of X, in its units: an array like X with 0
         where it is exact, one value per feature, or a number. The entries of an array count as 0
         where X has a gap.
+
+        `checkpoint` names a file that the fit is kept in, when a stage has ended and at least every
+        minute. With `resume` it goes on from that file, if it is there, and ends with the same bits
+        as if it had never stopped; from one of other data, parameters or versions it refuses to.
+
+        Ctrl-C ends it and what called it, and leaves the last good model fitted, with a warning.
         """
         began = time.perf_counter()
         self._check_parameters()
+        place = Checkpoint.of(checkpoint, resume)
         if isinstance(X, Table):
             given = {"y": y, "sample_weight": sample_weight, "X_std": X_std}
-            learn(self, *streamed_table(self, X, given), began)
+            learn(self, *streamed_table(self, X, given), began, place)
             return self
         refuse_missing(y)
         X, y, columns = labelled_table(self, X, y, self.categorical_features)
@@ -259,7 +274,7 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, Shown, ClassifierMixi
         if len(empty):
             name = classes[empty[0]]
             raise ValueError(f"Every row of class {name} has weight 0: drop the class from y.")
-        learn(self, training, columns, classes, began)
+        learn(self, training, columns, classes, began, place)
         return self
 
     @with_callbacks

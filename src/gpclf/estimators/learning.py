@@ -1,19 +1,32 @@
 """From a table and parameters to a posterior: what `fit` does once all is checked."""
 
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from sklearn.utils import check_random_state
 
 from gpclf import inducing
 from gpclf.compilation import compiled_once
-from gpclf.data import ArrayRows, Block, Columns, Rows, Scaling, Summary, Survey, blocks
+from gpclf.data import (
+    ArrayRows,
+    Block,
+    Columns,
+    Rows,
+    Scaling,
+    Summary,
+    Survey,
+    blocks,
+    fingerprint,
+)
 from gpclf.data.sources import Streamed
 from gpclf.estimators.callbacks import Snapshot, callbacks_of, held_out, judging
+from gpclf.estimators.checkpoints import Checkpoint, Kept
 from gpclf.estimators.measurement_error import (
     RESAMPLE,
     errors_for,
@@ -48,6 +61,15 @@ VALIDATION_SHARE = 0.1  # of the rows, kept apart where early stopping is merely
 
 
 Labelled = Block | Streamed
+
+INTERRUPTED = (
+    "The fit was interrupted: the classifier is fitted as far as it had come, and may not have "
+    "learned its kernel nor seen all rows."
+)
+
+
+class FitInterrupted(UserWarning):
+    """Ctrl-C ended a fit, and it left the last good model."""
 
 
 class Task(NamedTuple):
@@ -93,11 +115,16 @@ class Task(NamedTuple):
 @compiled_once
 @double_precision
 def learn(
-    clf: Any, training: Labelled, columns: Columns, classes: np.ndarray, began: float
+    clf: Any,
+    training: Labelled,
+    columns: Columns,
+    classes: np.ndarray,
+    began: float,
+    checkpoint: Checkpoint | None = None,
 ) -> None:
     """Build model, inducing points and plan; run the engine; keep what it found."""
     check_full(clf.n_inducing, training.n_rows)
-    rng = np.random.default_rng(check_random_state(clf.random_state).randint(2**31 - 1))
+    rng, kept = _begun(clf, training, columns, classes, checkpoint)
     likelihood = likelihood_from(clf.likelihood, len(classes))
     survey, apart = training.survey(columns.counts, len(classes)), None
     summary = Summary.found(survey, columns.counts)
@@ -124,7 +151,7 @@ def learn(
 
     def run(report: Callable[[Progress], bool]) -> Result:
         limit = np.inf if clf.max_seconds is None else float(clf.max_seconds)
-        watch = Watch(report, judge, began, limit)
+        watch = Watch(report, judge, began, limit, None if kept is None else kept.journal(theta))
         return fit(theta, start, task.rows, task.engine, plan, task.settings, rng, watch)
 
     result = _watched(clf, classes, stopped_at, usual, run)
@@ -140,9 +167,39 @@ def learn(
     clf.input_noise_std_ = typical(result.theta.model.inputs, survey.typical, scaling)
     clf._keep(freeze(result.theta, result.q, result.jitter, task.settings.dtype))
     clf.elbo_ = result.objective
+    if result.interrupted:  # nor should what called go on: a search, or a script
+        more = "" if checkpoint is None else f" resume=True goes on from {checkpoint.path}."
+        warnings.warn(INTERRUPTED + more, FitInterrupted, stacklevel=2)
+        raise KeyboardInterrupt
     if task.inputs.estimated:
         end, rows = clf.posterior_, task.rows.in_chunks(plan.chunk_rows)
         clf.elbo_ = fresh_bound(replace(end.prepared, model=result.theta.model), end.q, rows)
+
+
+def _begun(
+    clf: Any,
+    training: Labelled,
+    columns: Columns,
+    classes: np.ndarray,
+    checkpoint: Checkpoint | None,
+) -> tuple[np.random.Generator, Kept | None]:
+    """The random numbers of a fit, and where it is kept if that is asked for."""
+    seed = check_random_state(clf.random_state).randint(2**31 - 1)
+    if checkpoint is None:
+        return np.random.default_rng(seed), None
+    kept = checkpoint.begun(clf, _told(clf, training, columns, classes), seed)
+    return np.random.default_rng(kept.seed), kept
+
+
+def _told(clf: Any, training: Labelled, columns: Columns, classes: np.ndarray) -> dict[str, str]:
+    """All that a fit learns from, by its fingerprint."""
+    found = training.fingerprints()
+    of_columns = [None if own is None else np.asarray(own).tolist() for own in columns.levels]
+    found |= {"the classes": fingerprint(classes), "the levels": fingerprint(repr(of_columns))}
+    if clf.warm_start and hasattr(clf, "posterior_"):
+        leaves = [fingerprint(leaf) for leaf in jax.tree.leaves(clf.posterior_)]
+        found["the results of the fit before"] = fingerprint(leaves)
+    return found
 
 
 def _scaling_of(clf: Any, survey: Survey, columns: Columns) -> Scaling:

@@ -81,6 +81,13 @@ class AllClasses:
         """The target itself."""
         return target
 
+    def memory(self) -> tuple:
+        """None."""
+        return ()
+
+    def go_on(self, memory: tuple) -> None:
+        """As before."""
+
 
 class ClassDraws:
     """What rows remember of classes, and the model as the drawn ones see it."""
@@ -159,6 +166,14 @@ class ClassDraws:
         mixed = self.total[rows] + share * (estimate - self.total[rows])
         n_classes = self.likelihood.n_classes
         self.total[rows] = np.clip(mixed, SMALLEST * n_classes, n_classes)
+
+    def memory(self) -> tuple:
+        """What rows and classes know."""
+        return self.own, self.usual, self.total, self.looks
+
+    def go_on(self, memory: tuple) -> None:
+        """From what others knew."""
+        self.own, self.usual, self.total, self.looks = memory
 
     def target(self, target: Natural) -> Natural:
         """Where a step of the drawn classes goes: their own sites, not C/K times those."""

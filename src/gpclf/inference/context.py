@@ -8,6 +8,7 @@ from gpclf.data import Chunk, Rows
 from gpclf.gaussian import Moments, Natural, moments
 from gpclf.inference.history import History
 from gpclf.inference.hyper import Moves
+from gpclf.inference.journal import Journal
 from gpclf.inference.loo import LeaveOneOut
 from gpclf.inference.passes import finite_in_chunk
 from gpclf.inference.plan import Plan
@@ -25,6 +26,7 @@ class FitContext(NamedTuple):
     plan: Plan
     log: History
     rng: np.random.Generator
+    journal: Journal
     tolerance: float  # nats per row below which a step or round has converged
     jitter: float
     dtype: np.dtype

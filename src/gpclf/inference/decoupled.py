@@ -20,6 +20,7 @@ from jaxtyping import Float
 from gpclf.data import Chunk, Rows
 from gpclf.gaussian import Moments, Natural, divergence, moments
 from gpclf.inference.incremental import new_points
+from gpclf.inference.journal import Journal, Place
 from gpclf.inference.natural import SMALLEST_RATE, Limits
 from gpclf.inference.passes import curvature, gradient_pass
 from gpclf.inference.rules import searched
@@ -112,13 +113,18 @@ def climb_decoupled(
     some: Rows,
     limits: Limits,
     on_step: Callable[[float, Moments], bool] = lambda elbo, m: False,
+    place: Place | None = None,
 ) -> tuple[DecoupledForm, float, Stop]:
     """Steps on the mean and Λ; the ELBO does not fall by more than the slack.
 
-    Along a step its slope is known: gᵀd for the means, ½ tr(δΛ S δΛ S) for Λ.
+    Along a step its slope is known: gᵀd for the means, ½ tr(δΛ S δΛ S) for Λ. `place`: where what
+    it has come to is kept.
     """
-    here, rate = look(prepared, q, rows), 1.0
-    for _ in range(limits.steps):
+    place = Journal().place("") if place is None else place
+    first, q, here, rate = place.reached((0, q, None, 1.0))
+    here = look(prepared, q, rows) if here is None else here
+    for done in range(first, limits.steps):
+        place.mark((done, q, here, rate))
         change = here.target - q.precision
         way = DecoupledForm(_newton(prepared, q, here, some), change)
         bent = change @ here.m.excess + change  # δΛ S

@@ -6,7 +6,7 @@ at the θ of the sites; so no round begins below the one before, and P is positi
 θ goes. An evaluation takes about 2C + 4 products of size N(M + Mβ)².
 """
 
-import itertools
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -132,12 +132,22 @@ def learn_decoupled(
     theta: Theta, q: DecoupledForm, rows: Rows, context: FitContext, evaluations: int
 ) -> LearnedDecoupled:
     """Rounds: steps on q, then L-BFGS by θ on the dual bound, until one gains little."""
-    log, memory = context.log, Memory()
-    before, stop = -np.inf, Stop.EVALUATIONS
-    for done in range(0, evaluations, ROUND):
-        q, held = _steps(theta, q, rows, context, done, evaluations)
+    unit = partial(_rounds, theta, q, rows, context, evaluations)
+    return context.journal.once("rounds", unit)
+
+
+def _rounds(
+    theta: Theta, q: DecoupledForm, rows: Rows, context: FitContext, evaluations: int
+) -> LearnedDecoupled:
+    log, journal, stop = context.log, context.journal, Stop.EVALUATIONS
+    place = journal.place("reached")
+    first, theta, q, pairs, before = place.reached((0, theta, q, (), -np.inf))
+    memory = Memory(pairs)
+    for done in range(first, evaluations, ROUND):
         used = min(ROUND, evaluations - done)
-        better = _hyper(theta, held, rows, context, memory, done, used, evaluations)
+        with journal.inside("round", done):
+            q, held = _steps(theta, q, rows, context, done, evaluations)
+            better = _hyper(theta, held, rows, context, memory, done, used, evaluations)
         if better.found is None:
             stop = Stop.NOT_A_NUMBER
             break
@@ -150,6 +160,7 @@ def learn_decoupled(
         if log.enough:
             stop = log.ending
             break
+        place.mark((done + ROUND, theta, q, memory.pairs, before))
     theta, m = log.best(theta, q.moments()[0])
     return LearnedDecoupled(theta, DecoupledForm.of(m), stop)
 
@@ -166,7 +177,8 @@ def _steps(
     def note(elbo: float, m: Moments) -> bool:
         return context.log.note("posterior", elbo / total, done / planned, theta, m)
 
-    q, _, _ = climb_decoupled(prepared, q, kept, kept, limits, note)
+    place = context.journal.place("step")
+    q, _, _ = climb_decoupled(prepared, q, kept, kept, limits, note, place)
     return q, hold(prepared, q, kept)
 
 
@@ -181,18 +193,19 @@ def _hyper(
     planned: int,
 ) -> Improved:
     """Improve θ while the sites are held."""
-    total, count = rows.total_weight, itertools.count(done + 1)
+    total = rows.total_weight
 
-    def note(elbo: float, theta: Theta, q: DecoupledForm) -> bool:
-        share = next(count) / planned
+    def note(elbo: float, theta: Theta, q: DecoupledForm, number: int) -> bool:
+        share = (done + number + 1) / planned
         return context.log.note("hyper-parameters", elbo / total, share, theta, q.moments()[0])
 
     return improve(
         theta,
-        lambda theta: dual_bound(held, rows, theta, context.jitter),
+        lambda theta, _: dual_bound(held, rows, theta, context.jitter),
         memory,
         total=total,
         evaluations=evaluations,
         moves=context.moves,
         on_evaluation=note,
+        journal=context.journal,
     )

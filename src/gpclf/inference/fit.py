@@ -8,12 +8,14 @@ import numpy as np
 
 from gpclf.data import Rows
 from gpclf.gaussian import Moments, Natural
-from gpclf.inference.context import FitContext
+from gpclf.inference.context import FitContext, Outcome
 from gpclf.inference.engines import Engine
 from gpclf.inference.history import History, Judge, Report
 from gpclf.inference.hyper import Moves
+from gpclf.inference.journal import Journal
 from gpclf.inference.loo import LeaveOneOut
 from gpclf.inference.plan import Plan
+from gpclf.inference.stops import Stop
 from gpclf.kernels import Stationary
 from gpclf.linalg import one_thread
 from gpclf.model import Theta, prepare
@@ -41,6 +43,7 @@ class Watch(NamedTuple):
     judge: Judge | None = None
     began: float | None = None
     max_seconds: float = np.inf
+    journal: Journal | None = None  # of what has been found, to go on from
 
 
 class Result(NamedTuple):
@@ -54,6 +57,7 @@ class Result(NamedTuple):
     jitter: float
     tried: list[dict[str, Any]] | None  # kernels, by rows left out
     left_out: LeaveOneOut | None
+    interrupted: bool = False
 
 
 def fit(
@@ -68,7 +72,8 @@ def fit(
 ) -> Result:
     """Fit q, and θ unless the plan keeps it.
 
-    `start`: a q of these rows to go on from, or the number of functions.
+    `start`: a q of these rows to go on from, or the number of functions. Ctrl-C ends it with the
+    last θ and q that made a classifier, if there are some.
     """
     watch = Watch() if watch is None else watch
     began = watch.began or time.perf_counter()
@@ -76,13 +81,25 @@ def fit(
     rows = rows.in_chunks(plan.chunk_rows)
     moves = Moves(points=settings.move_points)
     common = (settings.tolerance, settings.jitter, settings.dtype)
-    context = FitContext(rows, plan, log, rng, *common, moves, settings.families, settings.points)
+    journal = Journal() if watch.journal is None else watch.journal
+    journal.begin(log, rng)
+    common = (*common, moves, settings.families, settings.points)
+    context = FitContext(rows, plan, log, rng, journal, *common)
     theta = jax.device_put(Theta(*theta))  # compiles nothing, unlike jnp.asarray
     q = Natural.standard(start, theta.Z.shape[-2]) if isinstance(start, int) else start
     with one_thread():
-        end = engine.run(theta, q, context, not isinstance(start, int))
+        try:
+            known = not isinstance(start, int)
+            end = journal.once("fit", lambda: engine.run(theta, q, context, known))
+            journal.end()
+        except KeyboardInterrupt:
+            if log.last is None:
+                raise
+            last, why = log.last, (Stop.INTERRUPTED, Stop.INTERRUPTED)
+            end = Outcome(last.theta, last.q, last.elbo * rows.total_weight, *why)
         if not np.isfinite(end.objective):
             raise context.failure(end.theta, end.q)
         jitter = float(prepare(*end.theta, settings.jitter)[1])
     told = (log.arrays(), end.stopped, jitter, end.tried, end.left_out)
-    return Result(end.theta, end.q, end.objective, *told)
+    interrupted = end.posterior is Stop.INTERRUPTED
+    return Result(end.theta, end.q, end.objective, *told, interrupted)

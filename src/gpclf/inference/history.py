@@ -27,6 +27,17 @@ class Progress(NamedTuple):
     q: Natural | Moments
 
 
+class Told(NamedTuple):
+    """What decisions of a fit depend on, of all that was written down."""
+
+    lines: int  # so many
+    late: bool
+    enough: bool
+    lowest: float
+    in_vain: int
+    best: tuple[Theta, Any] | None
+
+
 Report = Callable[[Progress], bool | None]  # True: that is enough
 Judge = Callable[[Progress], float]  # the lower the better
 
@@ -52,15 +63,36 @@ class History:
         self.away = 0.0
         self.max_seconds = max_seconds
         self.lines: list[Progress] = []
+        self.last: Progress | None = None  # that is a classifier of the kind that is asked for
+        self.earlier = 0.0  # seconds of processes before this one
+        self.silent = False  # while a fit comes to where it was
+        self.sampled = False  # the clock is looked at with each line only
+        self._late, self._aside = False, False
         self._told_enough = False
         self._named, self._done, self._span = "", 0.0, 1.0
         self._best: tuple[Theta, Any] | None = None
         self._lowest, self._in_vain = np.inf, 0
 
     @property
+    def seconds(self) -> float:
+        """Since the fit began, without what callbacks took, and the time between processes."""
+        return time.perf_counter() - self.began - self.away + self.earlier
+
+    @property
     def late(self) -> bool:
-        """Whether the time is up, without what callbacks took of it."""
-        return time.perf_counter() - self.began - self.away >= self.max_seconds
+        """Whether the time is up."""
+        return self._late if self.sampled else self.seconds >= self.max_seconds
+
+    def told(self) -> Told:
+        """How all stands; to be taken up again, the clock is looked at."""
+        self._late |= self.seconds >= self.max_seconds
+        counts = (self._late, self._told_enough, self._lowest, self._in_vain)
+        return Told(len(self.lines), *counts, self._best)
+
+    def take_up(self, told: Told, lines: list[Progress]) -> None:
+        """Go on from how all stood, with the first of these lines."""
+        count, self._late, self._told_enough, self._lowest, self._in_vain, self._best = told
+        self.lines = lines[:count]
 
     @property
     def enough(self) -> bool:
@@ -73,13 +105,26 @@ class History:
         return Stop.ENOUGH if self._told_enough else Stop.TIME
 
     def note(
-        self, stage: str, elbo: float, share: float, theta: Theta, q: Natural | Moments
+        self,
+        stage: str,
+        elbo: float,
+        share: float,
+        theta: Theta,
+        q: Natural | Moments,
+        *,
+        learnt: bool = True,
     ) -> bool:
         """Write a line; whether the time is up."""
+        if self.silent:
+            return self.late
         now = time.perf_counter()
         stage, share = self._named + stage, self._done + self._span * share
-        line = Progress(stage, now - self.began - self.away, elbo, share, theta, q)
+        seconds = now - self.began - self.away + self.earlier
+        line = Progress(stage, seconds, elbo, share, theta, q)
+        self._late |= seconds >= self.max_seconds
         self.lines.append(line._replace(theta=None, q=None))  # type: ignore[arg-type]
+        if learnt and not self._aside and np.isfinite(elbo):
+            self.last = line
         self._told_enough |= bool(self.report(line))
         self.away += time.perf_counter() - now
         return self.late
@@ -87,7 +132,7 @@ class History:
     def remind(self, stage: str, share: float, theta: Theta, q: Natural | Moments) -> None:
         """A line of work that leaves θ and q, and so the ELBO, as they were."""
         elbo = self.lines[-1].elbo if self.lines else np.nan
-        self.note(stage, elbo, share, theta, q)
+        self.note(stage, elbo, share, theta, q, learnt=False)
 
     @contextmanager
     def scope(
@@ -97,17 +142,18 @@ class History:
 
         Lines of another likelihood are not `judged`.
         """
-        before = self.judge, self._named, self._done, self._span
+        before = self.judge, self._named, self._done, self._span, self._aside
         self.judge = self.judge if judged else None
+        self._aside |= not judged
         self._named = before[1] + named
         self._done = before[2] + before[3] * low
         self._span = before[3] * (high - low)
         yield
-        self.judge, self._named, self._done, self._span = before
+        self.judge, self._named, self._done, self._span, self._aside = before
 
     def score(self, theta: Theta, q: Natural | Moments) -> None:
         """Have the judge look, if there is one; its time counts."""
-        if self.judge is None:
+        if self.judge is None or self.silent:
             return
         line = self.lines[-1]._replace(theta=theta, q=q)
         score = self.judge(line)

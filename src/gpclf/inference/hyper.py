@@ -7,6 +7,7 @@ the rows give the bound and its gradient exactly, about 4C + 5 products of size 
 *Adam* beside stochastic natural steps, q(v) held in whitened coordinates (`batch_gradient`).
 """
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ from jaxtyping import Array
 from gpclf.compilation import PLAIN, program
 from gpclf.data import Chunk, Kept, Rows
 from gpclf.gaussian import Moments, Natural, elbo_pullback
+from gpclf.inference.journal import Journal
 from gpclf.inference.optim.lbfgs import Memory, descend
 from gpclf.inference.passes import (
     Pass,
@@ -127,36 +129,47 @@ class Improved(NamedTuple):
 
 def improve(
     theta: Theta,
-    evaluate: Callable[[Theta], Evaluation],
+    evaluate: Callable[[Theta, int], Evaluation],
     memory: Memory,
     *,
     total: float,
     evaluations: int,
     moves: Moves,
-    on_evaluation: Callable[[float, Theta, Any], bool],
+    on_evaluation: Callable[[float, Theta, Any, int], bool],
+    journal: Journal | None = None,
 ) -> Improved:
     """L-BFGS on an objective and the prior of θ, by so many evaluations; `total`: the rows' weight.
 
-    Inputs and points that do not move stay. It ends where `on_evaluation` says that the time is up.
+    Both functions are told which evaluation it is. Inputs and points that do not move stay. It ends
+    where `on_evaluation` says that the time is up.
     """
+    journal = Journal() if journal is None else journal
     leaves, structure = jax.tree.flatten(theta)
     first, reach = flat(leaves), _reach(theta, moves)
-    best, late = Improved(theta, None, -np.inf), False
+    place, count, late = journal.place("best"), itertools.count(), False
+    best = place.reached(Improved(theta, None, -np.inf))
 
-    def objective(numbers: np.ndarray) -> tuple[float, np.ndarray]:
-        nonlocal best, late
-        here = jax.tree.unflatten(structure, shaped_like(leaves, numbers))
-        found = evaluate(here)
+    def evaluated(here: Theta, number: int) -> tuple[float, np.ndarray, bool]:
+        nonlocal best
+        found = evaluate(here, number)
         by_flat = flat(jax.tree.leaves(found.by_theta))
         if not (np.isfinite(found.objective) and np.all(np.isfinite(by_flat))):
-            return np.inf, np.zeros_like(by_flat)
-        late = on_evaluation(found.objective, here, found.q)
+            return np.inf, np.zeros_like(by_flat), late
+        enough = bool(on_evaluation(found.objective, here, found.q, number))
         expected, by_model = log_prior(here.model)
         value = found.objective + float(expected)
         by_flat[: len(by_flat) - here.Z.size] += flat(jax.tree.leaves(by_model))  # Z comes last
         if value > best.value:
             best = Improved(here, found, value)
-        return -value / total, -by_flat / total
+            place.put(best)
+        return -value / total, -by_flat / total, enough
+
+    def objective(numbers: np.ndarray) -> tuple[float, np.ndarray]:
+        nonlocal late
+        here = jax.tree.unflatten(structure, shaped_like(leaves, numbers))
+        number = next(count)
+        value, slope, late = journal.once("evaluation", lambda: evaluated(here, number))
+        return value, slope
 
     low, high = first - reach, first + reach
     limits = {"evaluations": evaluations, "low": low, "high": high}

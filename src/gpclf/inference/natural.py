@@ -8,6 +8,7 @@ import numpy as np
 
 from gpclf.data import Rows
 from gpclf.gaussian import Natural
+from gpclf.inference.journal import Journal
 from gpclf.inference.passes import with_kept_features
 from gpclf.inference.rules import Held, Rule, Seen, Variational, mixed, no_sites, slope
 from gpclf.inference.stops import Stop
@@ -60,12 +61,16 @@ def less_prior(q: Natural) -> Natural:
 
 
 class Start(NamedTuple):
-    """Where steps begin: q, what makes it up if that is to be known, a rate, the rows under q."""
+    """Where steps begin: q, what makes it up if that is to be known, a rate, the rows under q.
+
+    Those that go on from others count on.
+    """
 
     q: Natural
     held: Held | None = None
     rate: float = 1.0
     here: Seen | None = None
+    done: int = 0
 
 
 class Limits(NamedTuple):
@@ -100,27 +105,30 @@ def settle(
     *,
     keep_features: bool = False,
     on_step: Callable[[float, Natural], bool] = lambda objective, q: False,
+    before_step: Callable[[Start], None] = lambda start: None,
 ) -> Settled:
     """Full-batch steps along the line to the sites, each as long as the rule allows.
 
     Where what makes up q is held, a mixture of it and fresh sites goes along with every step, so
     that it still does. With `keep_features` the last pass has the gradients by features, too. They
-    end where `on_step` says that the time is up.
+    end where `on_step` says that the time is up. `before_step` is told from where another fit could
+    go on.
     """
-    q, held, rate, here = start
+    q, held, rate, here, first = start
     options = {"keep_features": keep_features}
 
     def look(q: Natural, held: Held | None) -> Seen:
         return rule.look(prepared, q, rows, None if held is None else held.sites, **options)
 
     here = look(q, held) if here is None else here
-    for _ in range(limits.steps):
+    for done in range(first, limits.steps):
         if here.target is None:
             return Settled(q, held, here, rate, Stop.NOT_A_NUMBER)
         if rule.arrived(here, limits.tolerance):
             return Settled(q, held, here, rate, Stop.CONVERGED)
         target, fresh = rule.proper(prepared, q, here, rows)
         here = here._replace(by_features=None)  # large: of the last pass only
+        before_step(Start(q, held, rate, here, done))
         rise, beyond = slope(q, here.m, target), None if here.sums is None else here.sums.beyond
         while True:
             ahead, moved = q.towards(target, rate), held
@@ -143,13 +151,20 @@ def settle(
     return Settled(q, held, here, rate, Stop.STEPS)
 
 
-def initial_posterior(prepared: Prepared, q: Natural, rows: Rows) -> tuple[Natural, Held]:
+def initial_posterior(
+    prepared: Prepared, q: Natural, rows: Rows, journal: Journal | None = None
+) -> tuple[Natural, Held]:
     """A first q for these rows, and what makes it up: the best by the ELBO of a few.
 
     q may stem from an earlier fit. A likelihood with several optima should not lose the one it has
     found: a full step from q competes with the prior. At the very beginning it is taken from what
     an easier likelihood makes of the rows, and competes with that, too.
     """
+    journal = Journal() if journal is None else journal
+    return journal.once("first posterior", lambda: _initial(prepared, q, rows, journal))
+
+
+def _initial(prepared: Prepared, q: Natural, rows: Rows, journal: Journal) -> tuple[Natural, Held]:
     rule, n_latent = Variational(), len(q.linear)
     prior = q.prior()
     nothing = Held(no_sites(prepared, rows, prior), less_prior(prior))
@@ -160,10 +175,13 @@ def initial_posterior(prepared: Prepared, q: Natural, rows: Rows) -> tuple[Natur
         if easier is likelihood:
             return prior, nothing
         easily = eqx.tree_at(lambda p: p.model.likelihood, prepared, easier)
-        found = settle(rule, easily, Start(prior, nothing), rows, Limits(EASY_STEPS, 0.0))
+        place, limits = journal.place("easier"), Limits(EASY_STEPS, 0.0)
+        start = place.reached(Start(prior, nothing))
+        found = settle(rule, easily, start, rows, limits, before_step=place.mark)
         q, easy = found.q, found.held
-    here = rule.look(prepared, q, rows, nothing.sites)
-    best, highest = (prior, nothing), rule.look(prepared, prior, rows).objective
+    here = journal.once("look", lambda: rule.look(prepared, q, rows, nothing.sites))
+    of_prior = journal.once("look", lambda: rule.look(prepared, prior, rows).objective)
+    best, highest = (prior, nothing), of_prior
     if easy is not None and here.objective > highest:  # a NaN is never higher
         best, highest = (q, easy), here.objective
     if here.target is not None:

@@ -1,5 +1,6 @@
 """L-BFGS-B on all rows, in (m, L) and, where they are free, the kernel's parameters and Z."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from gpclf.model import Theta, prepare
 GAIN = 0.01  # an iteration gains little: it has converged at this share of the tolerance
 WORST = 1e10  # nats per row, where the bound is not a number: SciPy's search needs one
 BETWEEN = 10  # iterations between two looks at validation rows
+MOST_KEPT = 2**27  # numbers of a journal: SciPy's search goes on by being run again
 PAIRS = 20  # changes of place and slope that are remembered
 
 
@@ -32,12 +34,18 @@ class _Climb:
         self.rows = context.rows.keeping(lambda chunk: chunk, context.rows.n_columns)
         if not free:
             self.rows = with_kept_features(self.prepared, context.rows)
-        self.best: tuple[float, Theta, Factored] = (-np.inf, theta, q)
+        self.place = context.journal.place("best")
+        self.best: tuple[float, Theta, Factored] = self.place.reached((-np.inf, theta, q))
         self.used = self.iterations = 0
 
     def objective(self, numbers: np.ndarray) -> tuple[float, np.ndarray]:
         """What is to be lowered, per row, and its slope."""
         self.used += 1
+        once = self.context.journal.once
+        value, slope = once("evaluation", lambda: self._evaluated(numbers))
+        return value, slope.copy()  # SciPy's to change
+
+    def _evaluated(self, numbers: np.ndarray) -> tuple[float, np.ndarray]:
         space, free = self.space, self.free
         here, there = space.unpack(numbers)
         ready = prepare(*there, self.context.jitter)[0] if free else self.prepared
@@ -55,6 +63,7 @@ class _Climb:
         self.context.log.note(stage, seen.elbo / self.total, min(1.0, done), there, m)
         if value > self.best[0]:
             self.best = (value, there, here)
+            self.place.put(self.best)
         return -value / self.total, -slope / self.total
 
     def after_iteration(self, intermediate_result: object) -> None:
@@ -76,9 +85,21 @@ def climb_by_lbfgs(
 
     The start is the first point seen, so no run ends below it.
     """
+    unit = partial(_climbed, theta, q, context, free, evaluations)
+    return context.journal.once("climb", unit)
+
+
+def _climbed(
+    theta: Theta, q: Factored, context: FitContext, free: bool, evaluations: int
+) -> tuple[Theta, Factored, Stop]:
     from scipy.optimize import Bounds, minimize  # slow to import
 
     climb = _Climb(theta, q, context, free, evaluations)
+    if context.journal.keeps and len(climb.space.pack(q, theta)) * evaluations > MOST_KEPT:
+        raise ValueError(
+            'optimizer="lbfgs" of the gradient engine would keep the slopes of all evaluations in '
+            'the checkpoint, and here these are too many numbers: use optimizer="adam".'
+        )
     limits: Any = climb.space.limits()  # SciPy's types know of numbers only
     found = minimize(
         climb.objective,

@@ -12,6 +12,7 @@ rows left out: under them a surer kernel scores better than it is.
 """
 
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -118,8 +119,8 @@ class _Scores:
             if starts is None:  # not from the q of all rows: it knows those left out
                 starts = [self.q.prior(theta.Z.shape[-2])] * folds.fitted
                 limits = limits._replace(steps=FIRST_STEPS)
-            best = self.found.get(near)
-            scores = fold_scores(self.rule, prepared, folds, starts, limits, best)
+            arguments = (self.rule, prepared, folds, starts, limits, self.found.get(near))
+            scores = context.journal.once("choice", partial(fold_scores, *arguments))
             self.found[choice], self.ends[choice] = scores
             context.log.remind(
                 "rows left out", min(1.0, len(self.found) / (2 * MOST_CHOICES)), self.theta, self.q
@@ -203,6 +204,12 @@ def select(
 
     Z: the inducing points that the fit began with. None where rows are too few for folds.
     """
+    return context.journal.once("selection", partial(_select, rule, starts, q, context, Z))
+
+
+def _select(
+    rule: Rule, starts: tuple[Theta, ...], q: Natural, context: FitContext, Z: Points
+) -> Selection | None:
     theta = starts[0]
     scores = _Scores(rule, starts, q, context, Z)
     if not scores.folds.fitted:

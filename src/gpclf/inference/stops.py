@@ -15,6 +15,7 @@ class Stop(StrEnum):
     NOT_A_NUMBER = "the bound is not a number: kept as they were"
     ENOUGH = "enough, by a callback or on the validation rows"
     TIME = "time limit"
+    INTERRUPTED = "interrupted"
     NO_POINT = "no row needs a point of its own"
 
 

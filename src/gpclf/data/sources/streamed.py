@@ -12,6 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from gpclf.data.block import Block, joined, rebatched
 from gpclf.data.columns import as_frame, chosen, refuse_dates
+from gpclf.data.fingerprint import fingerprint
 from gpclf.data.scaling import Scaling
 from gpclf.data.sources.base import Pieces, Table
 from gpclf.data.sources.coding import Coder, label_counts
@@ -36,6 +37,16 @@ class Streamed:
     def inputs(self) -> "Inputs":
         """What stands for X where places to begin are looked for."""
         return Inputs(self)
+
+    def fingerprints(self) -> dict[str, str]:
+        """What tells them from others: where they are, and what the first pass found."""
+        found, sample = self.found, self.found.sample
+        parts = (found.counts, found.of_classes, *found.of_levels.values(), *sample, self.sizes)
+        return {
+            "the files": fingerprint(repr(self.pieces.fingerprint)),
+            "the columns and what they are for": fingerprint(repr(self.coder.roles)),
+            "the rows": fingerprint(repr([fingerprint(part) for part in parts])),
+        }
 
     def survey(self, levels: np.ndarray, n_classes: int) -> Survey:
         """What the first pass found."""

@@ -1,5 +1,7 @@
 """What moves in epochs of natural steps: q alone, or θ by Adam beside it; for three kinds of q."""
 
+from typing import Any
+
 import jax
 import numpy as np
 
@@ -68,6 +70,18 @@ class _Moving(Mover):
         """θ and q as they are."""
         return self.theta, self.q
 
+    def state(self) -> Any:
+        """θ, q, and what Adam has seen; `seen` is known from the start."""
+        return self.theta, self.q, None if self.adam is None else self.adam.numbers()
+
+    def go_on(self, state: Any) -> None:
+        """From another's."""
+        self.theta, self.q, numbers = state
+        if numbers is not None:
+            self.adam = Adaptive("adam", jax.device_put(self.theta))
+            self.adam.go_on(numbers)
+        self.prepared = self._prepare()
+
 
 class NaturalSteps(_Moving):
     """Variational sites of all classes, or of a few that are drawn for each step."""
@@ -111,6 +125,17 @@ class NaturalSteps(_Moving):
     def point(self) -> tuple[Theta, Natural]:
         """With the likelihood of all classes."""
         return self.classes.widened(self.theta), self.q
+
+    def state(self) -> Any:
+        """With what rows remember of classes; the likelihood of some of them has no numbers."""
+        theta, *rest = super().state()
+        return (self.classes.widened(theta), *rest), self.classes.memory()
+
+    def go_on(self, state: Any) -> None:
+        """From another's."""
+        (theta, *rest), memory = state
+        self.classes.go_on(memory)
+        super().go_on((self.classes.narrowed(theta), *rest))
 
 
 class DecoupledSteps(_Moving):
@@ -160,6 +185,15 @@ class TiedSteps(_Moving):
         super().__init__(theta, q, context, seen)
         self.alpha = alpha
         self.without = 0  # rows of this epoch that have no site
+
+    def state(self) -> Any:
+        """With the rows that have no site."""
+        return super().state(), self.without
+
+    def go_on(self, state: Any) -> None:
+        """From another's."""
+        own, self.without = state
+        super().go_on(own)
 
     def step(self, batch: Rows, now: Step) -> float:
         """One step on q, and on θ where that is learned; rows without a site are counted."""

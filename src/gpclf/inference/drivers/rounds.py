@@ -56,61 +56,101 @@ class Sweep(NamedTuple):
 class _Stage:
     """The rows that some rounds see, and what they know of them."""
 
-    def __init__(self, rule: Rule, rows: Rows):
-        self.rule, self.rows = rule, rows
+    def __init__(self, rule: Rule, rows: Rows, drawn: dict):
+        self.rule, self.rows, self.drawn = rule, rows, drawn
         self.kept = rows  # with their features under the θ of a round
         self.held: Held | None = None
         self.rate, self.before = 1.0, -np.inf
         self.here: Seen | None = None  # under the q of the last evaluation that was best
 
 
+class RoundReached(NamedTuple):
+    """Where rounds have come to: all that those to come depend on."""
+
+    number: int
+    theta: Theta
+    q: Natural
+    pairs: tuple = ()  # of the memory of L-BFGS
+    done: int = 0  # evaluations
+    seen: int = 0  # rows
+    stage: tuple | None = None  # how its rows were drawn, and what it knows
+
+    def again(self, context: FitContext, make_rule: MakeRule) -> _Stage | None:
+        """The stage, with the same rows."""
+        if self.stage is None:
+            return None
+        drawn, *known = self.stage
+        with context.journal.as_then(drawn):
+            stage = _drawn(self.seen, context, make_rule)
+        stage.held, stage.rate, stage.before, stage.here = known
+        return stage
+
+
 def run_rounds(theta: Theta, q: Natural, context: FitContext, make_rule: MakeRule) -> Learned:
     """Rounds until one gains little, or all are done."""
-    plan, log, rows = context.plan, context.log, context.rows
-    rounds = schedule(plan, rows.n_rows, len(q.linear))
-    memory, done, stop = Memory(), 0, Stop.EVALUATIONS
-    stage, seen = None, 0
-    for now in rounds:
-        prepared, _ = prepare(*theta, context.jitter)
-        behind, new = seen, now.rows != seen
-        if now.look is not None:
-            share = done / plan.evaluations
-            q, behind = _look(now, prepared, theta, q, context, make_rule, seen, share)
-        if stage is None or new:
-            first = stage is None
-            stage, q = _enter(now, prepared, q, context, make_rule, 0 if first else behind)
-            seen = now.rows
-        stage.kept = with_kept_features(prepared, stage.rows)
-        share = done / plan.evaluations
-        settled = _steps(stage, prepared, theta, q, context, now.steps, share)
-        if log.late:
-            stage.held, q, stop = settled.held, settled.q, log.ending
+    return context.journal.once("rounds", lambda: _run(theta, q, context, make_rule))
+
+
+def _run(theta: Theta, q: Natural, context: FitContext, make_rule: MakeRule) -> Learned:
+    journal, rows = context.journal, context.rows
+    rounds = schedule(context.plan, rows.n_rows, len(q.linear))
+    place, stop = journal.place("reached"), None
+    at = place.reached(RoundReached(0, theta, q))
+    stage, memory = at.again(context, make_rule), Memory(at.pairs)
+    for number in range(at.number, len(rounds)):
+        with journal.inside("round", number):
+            at, stage, stop = _round(rounds[number], at, stage, memory, context, make_rule)
+        if stop is not None:
             break
-        count = itertools.count(done + 1)
-        better = _hyper(stage, settled, prepared, theta, context, memory, now.evaluations, count)
-        if better.found is None:  # the held sites add up to no Gaussian in this precision
-            if not np.isfinite(settled.objective):
-                raise context.failure(theta, settled.q)
-            q, stop = settled.q, Stop.NOT_A_NUMBER
-            break
-        theta, q, here = better.theta, better.found.q, better.found.here
-        stage.here = here if here is not None and here.target is not None else None
-        done += now.evaluations
-        total, last = stage.rows.total_weight, seen == plan.learning_rows
-        little = 0.5 * now.evaluations * context.tolerance * total
-        if last and better.value - stage.before < little:
-            stop = Stop.CONVERGED
-            break
-        stage.before = better.value
-        if last:
-            log.score(theta, q)
-        if log.enough:
-            stop = log.ending
-            break
-    all_rows = stage is not None and stage.rows.n_rows == rows.n_rows
-    held = stage.held if stage is not None and all_rows else None
-    theta, q = log.best(theta, q)
-    return Learned(theta, q, held, min(seen, rows.n_rows), stop)
+        place.mark(at)
+    held = stage.held if stage is not None and stage.rows is rows else None  # of all rows
+    theta, q = context.log.best(at.theta, at.q)
+    return Learned(theta, q, held, min(at.seen, rows.n_rows), stop or Stop.EVALUATIONS)
+
+
+def _round(
+    now: Round,
+    at: RoundReached,
+    stage: _Stage | None,
+    memory: Memory,
+    context: FitContext,
+    make_rule: MakeRule,
+) -> tuple[RoundReached, _Stage, Stop | None]:
+    """Steps and evaluations; why there should be no other round, if so."""
+    plan, log = context.plan, context.log
+    theta, q, done, seen = at.theta, at.q, at.done, at.seen
+    prepared, _ = prepare(*theta, context.jitter)
+    behind, share = seen, done / plan.evaluations
+    if now.look is not None:
+        q, behind = _look(now, prepared, theta, q, context, make_rule, seen, share)
+    if stage is None or now.rows != seen:
+        first = stage is None
+        stage, q = _enter(now, prepared, q, context, make_rule, 0 if first else behind)
+        seen = now.rows
+    stage.kept = with_kept_features(prepared, stage.rows)
+    settled = _steps(stage, prepared, theta, q, context, now.steps, share)
+    at = at._replace(q=settled.q, seen=seen)
+    if log.late:
+        stage.held = settled.held
+        return at, stage, log.ending
+    better = _hyper(stage, settled, prepared, theta, context, memory, now.evaluations, done)
+    if better.found is None:  # the held sites add up to no Gaussian in this precision
+        if not np.isfinite(settled.objective):
+            raise context.failure(theta, settled.q)
+        return at, stage, Stop.NOT_A_NUMBER
+    theta, q, here = better.theta, better.found.q, better.found.here
+    stage.here = here if here is not None and here.target is not None else None
+    total, last = stage.rows.total_weight, seen == plan.learning_rows
+    at = at._replace(number=at.number + 1, theta=theta, q=q, done=done + now.evaluations)
+    little = 0.5 * now.evaluations * context.tolerance * total
+    if last and better.value - stage.before < little:
+        return at, stage, Stop.CONVERGED
+    stage.before = better.value
+    if last:
+        log.score(theta, q)
+    known = (stage.drawn, stage.held, stage.rate, stage.before, stage.here)
+    at = at._replace(pairs=memory.pairs, stage=known)
+    return at, stage, log.ending if log.enough else None
 
 
 def _look(
@@ -147,18 +187,25 @@ def _enter(
     behind: int,
 ) -> tuple[_Stage, Natural]:
     """Other rows, other sites: their programs, and a first q for them."""
-    chunk_rows = context.rows.chunk_rows
-    whole_chunks = max(1, round(now.rows / chunk_rows))  # no work on rows that fill up
-    rows = context.rows.sample(whole_chunks * chunk_rows, context.rng)
-    stage = _Stage(make_rule(rows), rows)
+    stage = _drawn(now.rows, context, make_rule)
+    rows = stage.rows
     compiled_beside(stage.rule, prepared, rows.blank(), q.prior()).wait_for_steps()
     if behind:
         known = behind / now.rows  # less of q, and a smaller first step, the fewer rows it knew
         q, stage.rate = tempered(q, known**2), 1.0 if known == 1 else 0.5 * known
         stage.held = Held(no_sites(prepared, rows, q), less_prior(q))
     else:
-        q, stage.held = initial_posterior(prepared, q, with_kept_features(prepared, rows))
+        kept = with_kept_features(prepared, rows)
+        q, stage.held = initial_posterior(prepared, q, kept, context.journal)
     return stage, q
+
+
+def _drawn(n_rows: int, context: FitContext, make_rule: MakeRule) -> _Stage:
+    """A stage of about so many rows, drawn at random."""
+    drawn, chunk_rows = dict(context.rng.bit_generator.state), context.rows.chunk_rows
+    whole_chunks = max(1, round(n_rows / chunk_rows))  # no work on rows that fill up
+    rows = context.rows.sample(whole_chunks * chunk_rows, context.rng)
+    return _Stage(make_rule(rows), rows, drawn)
 
 
 def _steps(
@@ -171,15 +218,16 @@ def _steps(
     share: float,
 ) -> Settled:
     """Refresh the sites."""
-    total = stage.rows.total_weight
+    total, place = stage.rows.total_weight, context.journal.place("step")
     settled = settle(
         stage.rule,
         prepared,
-        Start(q, stage.held, stage.rate, stage.here),
+        place.reached(Start(q, stage.held, stage.rate, stage.here)),
         stage.kept,
         Limits(steps, context.tolerance * total, context.slack(total)),
         keep_features=True,
         on_step=lambda value, q: context.log.note("posterior", value / total, share, theta, q),
+        before_step=place.mark,
     )
     stage.rate = settled.rate
     return settled
@@ -193,7 +241,7 @@ def _hyper(
     context: FitContext,
     memory: Memory,
     evaluations: int,
-    count: itertools.count,
+    done: int,
 ) -> Improved:
     """Improve θ while the sites are held."""
     assert settled.held is not None
@@ -203,20 +251,21 @@ def _hyper(
     problem = Problem(
         stage.rule, stage.rows, stage.held, context.jitter, context.moves, settled.here.improper
     )
-    known: list[Known] = []
+    known, planned = None, context.plan.evaluations
     if sites is settled.held.sites and settled.here.by_features is not None:
-        known.append(Known(settled.q, settled.here, stage.kept))
+        known = Known(settled.q, settled.here, stage.kept)
     compiled_beside(stage.rule, prepared, stage.rows.blank(), settled.q.prior()).wait()
     return improve(
         theta,
-        lambda theta: dual_objective(problem, theta, known.pop() if known else None),
+        lambda theta, number: dual_objective(problem, theta, None if number else known),
         memory,
         total=total,
         evaluations=evaluations,
         moves=context.moves,
-        on_evaluation=lambda value, theta, q: context.log.note(
-            "hyper-parameters", value / total, next(count) / context.plan.evaluations, theta, q
+        on_evaluation=lambda value, theta, q, number: context.log.note(
+            "hyper-parameters", value / total, (done + number + 1) / planned, theta, q
         ),
+        journal=context.journal,
     )
 
 
@@ -233,6 +282,24 @@ def sweep_over(
 
     If the time is up there is one step, or a few from a q that knows none.
     """
+
+    def unit() -> Settled:
+        found = _sweep(rule, prepared, theta, start, rows, context, sweep)
+        seen = Seen(found.objective, found.here.m, improper=found.here.improper)
+        return found._replace(here=seen)  # not what belongs to single rows
+
+    return context.journal.once("sweep", unit)
+
+
+def _sweep(
+    rule: Rule,
+    prepared: Prepared,
+    theta: Theta,
+    start: Start,
+    rows: Rows,
+    context: FitContext,
+    sweep: Sweep,
+) -> Settled:
     total, q, held = rows.total_weight, start.q, start.held
     kept = with_kept_features(prepared, rows)
     if held is None and sweep.behind:
@@ -240,9 +307,11 @@ def sweep_over(
         if rule.needs_sites:
             held = Held(no_sites(prepared, rows, q), less_prior(q))
     elif held is None:
-        q, first = initial_posterior(prepared, q, kept)
+        q, first = initial_posterior(prepared, q, kept, context.journal)
         held = first if rule.needs_sites else None
-    fewest, count = 1 if sweep.behind else LOOK_STEPS, itertools.count(1)
+    place = context.journal.place("step")
+    start = place.reached(Start(q, held, sweep.rate))
+    fewest, count = 1 if sweep.behind else LOOK_STEPS, itertools.count(start.done + 1)
 
     def note(value: float, q: Natural) -> bool:
         step, (low, high) = next(count), sweep.shares
@@ -253,10 +322,11 @@ def sweep_over(
     return settle(
         rule,
         prepared,
-        Start(q, held, sweep.rate),
+        start,
         kept,
         Limits(sweep.steps, context.tolerance * total, context.slack(total)),
         on_step=note,
+        before_step=place.mark,
     )
 
 

@@ -1,6 +1,7 @@
 """The decoupled engine: from what the natural engine found, with more points for the mean alone."""
 
 import itertools
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -97,7 +98,9 @@ class Decoupled(Natural):
     def run(self, theta: Theta, q: NaturalForm, context: FitContext, known: bool) -> Outcome:
         """The coupled fit, then θ and q on the bound with more points for the mean."""
         with context.log.scope(0.0, 1.0 if self.n_mean == 0 else COUPLED):
-            coupled = super().run(theta, q, context, known)
+            coupled = context.journal.once(
+                "coupled", lambda: super(Decoupled, self).run(theta, q, context, known)
+            )
         size = coupled.theta.Z.shape[-2]
         count = MORE_POINTS * size if self.n_mean == "auto" else int(self.n_mean)
         if count == 0 or not np.isfinite(coupled.objective):
@@ -144,7 +147,8 @@ def _posterior(
 ) -> Outcome:
     """q of all rows, by full steps or on batches; `known`: rows that q knows."""
     if context.plan.full_batch:
-        q, elbo, stop = _of_all_rows(theta, q, context)
+        unit = partial(_of_all_rows, theta, q, context)
+        q, elbo, stop = context.journal.once("posterior", unit)
         more = f"; mean: {stop}"
         return before._replace(theta=theta, q=q.moments()[0], objective=elbo, more=more)
     prepared, _ = prepare(*theta, context.jitter)
@@ -175,6 +179,7 @@ def _of_all_rows(
         some,
         Limits(STEPS, context.tolerance * total, context.slack(total)),
         lambda elbo, m: context.log.note("all rows", elbo / total, next(step) / STEPS, theta, m),
+        context.journal.place("step"),
     )
 
 

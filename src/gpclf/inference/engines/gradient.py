@@ -161,3 +161,13 @@ class _Ascent(Mover):
     def point(self) -> tuple[Theta, Moments]:
         """θ, and the moments of q."""
         return self.theta, moments(jax.tree.map(np.asarray, self.place[0]))[0]
+
+    def state(self) -> Any:
+        """The place, and what was seen on the way."""
+        return self.place, self.adaptive.numbers()
+
+    def go_on(self, state: Any) -> None:
+        """From another's."""
+        self.place, numbers = state
+        self.adaptive.go_on(numbers)
+        self.theta = self.place[1] if self.free else self.theta

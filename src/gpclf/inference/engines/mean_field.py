@@ -8,7 +8,8 @@ from sklearn.utils._param_validation import StrOptions
 from gpclf.gaussian import Natural
 from gpclf.inference.context import FitContext, Outcome
 from gpclf.inference.engines.base import Asked, Engine, refuse_noise
-from gpclf.inference.hyper import improve
+from gpclf.inference.hyper import Evaluation, improve
+from gpclf.inference.journal import Place
 from gpclf.inference.mean_field import MeanFieldBound
 from gpclf.inference.optim.lbfgs import Memory
 from gpclf.inference.plan import ROUND, Plan, Sizes, make_plan
@@ -72,23 +73,46 @@ class MeanField(Engine):
 
     def run(self, theta: Theta, q: Natural, context: FitContext, known: bool) -> Outcome:
         """θ unless it is kept, then q(v); all rows, in float64."""
-        plan, log = context.plan, context.log
-        rows = context.rows.in_double()
-        bound, memory, done, before = MeanFieldBound(rows, context.jitter), Memory(), 0, -np.inf
-        stop, total = Stop.FIXED, rows.total_weight
+        log, bound = context.log, MeanFieldBound(context.rows.in_double(), context.jitter)
+        theta, stop = self._learned(theta, bound, context)
+        theta, _ = log.best(theta, q)
+        found = bound.posterior(theta, self.predictive == "plug-in")
+        if found is None:
+            raise context.failure(theta, q)
+        log.note("all rows", found[1] / context.rows.total_weight, 1.0, theta, found[0])
+        return Outcome(theta, *found, stop, Stop.CONVERGED)
+
+    def _learned(
+        self, theta: Theta, bound: MeanFieldBound, context: FitContext
+    ) -> tuple[Theta, Stop]:
+        """θ by rounds of L-BFGS."""
+        plan, log, journal = context.plan, context.log, context.journal
+        stop, total, place = Stop.FIXED, context.rows.total_weight, journal.place("reached")
+        done, theta, pairs, before, b = place.reached((0, theta, (), -np.inf, bound.b))
+        memory, bound.b = Memory(pairs), b
         while plan.optimizer == "lbfgs" and done < plan.evaluations:
             evaluations, share = min(ROUND, plan.evaluations - done), done / plan.evaluations
-            better = improve(
-                theta,
-                bound,
-                memory,
-                total=total,
-                evaluations=evaluations,
-                moves=context.moves,
-                on_evaluation=lambda value, theta, q, s=share: log.note(
-                    "hyper-parameters", value / total, s, theta, q
-                ),
-            )
+            with journal.inside("round", done):
+                start = journal.place("b")  # each b is the start of the next
+                bound.b = start.reached(bound.b)
+
+                def evaluate(theta: Theta, _: int, start: Place = start) -> Evaluation:
+                    found = bound(theta)
+                    start.put(bound.b)
+                    return found
+
+                better = improve(
+                    theta,
+                    evaluate,
+                    memory,
+                    total=total,
+                    evaluations=evaluations,
+                    moves=context.moves,
+                    on_evaluation=lambda value, theta, q, _, s=share: log.note(
+                        "hyper-parameters", value / total, s, theta, q
+                    ),
+                    journal=journal,
+                )
             done, stop = done + evaluations, Stop.EVALUATIONS
             if better.found is None:
                 stop = Stop.NOT_A_NUMBER
@@ -99,9 +123,5 @@ class MeanField(Engine):
                 stop = log.ending if log.enough else Stop.CONVERGED
                 break
             before = better.value
-        theta, _ = log.best(theta, q)
-        found = bound.posterior(theta, self.predictive == "plug-in")
-        if found is None:
-            raise context.failure(theta, q)
-        log.note("all rows", found[1] / total, 1.0, theta, found[0])
-        return Outcome(theta, *found, stop, Stop.CONVERGED)
+            place.mark((done, theta, memory.pairs, before, bound.b))
+        return theta, stop

@@ -106,7 +106,7 @@ class SiteEngine(Engine):
             found.reason,
             more + self.remark(found.here.improper, None),
             None if chosen is None else [tried._asdict() for tried in chosen.tried],
-            left_out(prepared, found, context, rule),
+            context.journal.once("left out", lambda: left_out(prepared, found, context, rule)),
         )
 
     def compile_ahead(

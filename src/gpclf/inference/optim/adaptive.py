@@ -45,6 +45,14 @@ class Adaptive:
         self._rule, self._step = _rule(name, epsilon)
         self._state = self._rule.init(point)
 
+    def numbers(self) -> list[Any]:
+        """What has been seen."""
+        return jax.tree.leaves(self._state)
+
+    def go_on(self, numbers: list[Any]) -> None:
+        """From what another has seen."""
+        self._state = jax.tree.unflatten(jax.tree.structure(self._state), numbers)
+
     def step(self, point: Any, uphill: Any, rate: float) -> Any:
         """The next point."""
         moved, self._state = self._step(point, uphill, self._state, rate)

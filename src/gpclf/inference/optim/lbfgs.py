@@ -6,7 +6,7 @@ many evaluations again.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -23,8 +23,13 @@ Objective = Callable[[np.ndarray], tuple[float, np.ndarray]]
 class Memory:
     """How a function bends: the last changes of place and slope."""
 
-    def __init__(self) -> None:
-        self._pairs: deque[tuple[np.ndarray, np.ndarray]] = deque(maxlen=PAIRS)
+    def __init__(self, pairs: Iterable[tuple[np.ndarray, np.ndarray]] = ()) -> None:
+        self._pairs: deque[tuple[np.ndarray, np.ndarray]] = deque(pairs, maxlen=PAIRS)
+
+    @property
+    def pairs(self) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
+        """They, to begin another memory with."""
+        return tuple(self._pairs)
 
     def learn(self, step: np.ndarray, change: np.ndarray) -> None:
         """Take in a step and the change of slope along it, unless the function bends down there."""

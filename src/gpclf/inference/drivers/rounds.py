@@ -107,8 +107,7 @@ def run_rounds(theta: Theta, q: Natural, context: FitContext, make_rule: MakeRul
         if log.enough:
             stop = log.ending
             break
-    all_rows = stage is not None and stage.rows.n_rows == rows.n_rows
-    held = stage.held if stage is not None and all_rows else None
+    held = stage.held if stage is not None and stage.rows is rows else None  # of all rows
     theta, q = log.best(theta, q)
     return Learned(theta, q, held, min(seen, rows.n_rows), stop)
 

@@ -11,7 +11,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from gpclf import ArrowTable, GPClassifier, ParquetTable
-from gpclf.data import survey
+from gpclf.data import Columns, Scaling, survey
+from gpclf.data.sources import first_pass
 
 N = 400
 QUICK = {"n_inducing": 10, "max_epochs": 4, "inference": "natural", "random_state": 0}
@@ -112,6 +113,22 @@ def test_numbers_named_as_categories_are(frame, tmp_path):
     assert_array_equal(other.categories_[1], [0, 1, 2])
     assert other.classes_.dtype == bool
     same(one, other, X)
+
+
+def test_levels_of_rows_that_do_not_count_are_levels(frame, tmp_path):
+    last = (frame["count"] == 0) & (frame.index > 300)
+    rows = frame.assign(carrier=frame["carrier"].mask(last, "ZZ"))
+    table = ParquetTable(written(rows, tmp_path / "f"), "late", weight="count", columns=["carrier"])
+    source, names = first_pass(table, "from_dtype", None)
+    columns, used = Columns.of(rows[names], "from_dtype", names), rows["count"] > 0
+    assert source.coder.known_columns.same(columns)
+    assert "ZZ" in columns.levels[0]
+    codes, weight = columns.codes(rows[names], names)[used], rows["count"][used].to_numpy()
+    one = Scaling.of(codes, weight, columns.counts)
+    other = Scaling.found(source.found, columns.counts, "robust")
+    for mine, theirs in zip(other[:3], one[:3], strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-12)
+    assert_array_equal(np.concatenate([block.X for block in source.blocks()]), codes)
 
 
 def test_a_sample_stands_for_many_rows_alike(frame, tmp_path, monkeypatch):

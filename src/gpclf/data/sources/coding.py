@@ -205,7 +205,8 @@ class Coder:
         self.refuse_many(number)
         missing = codes < 0
         if known.rank is None:
-            self.gaps.setdefault(number, -1.0) if missing.any() else None
+            if missing.any():
+                self.gaps[number] = -1.0  # its place is known when all levels are
             return codes.astype(np.float64)
         if missing.any() and number not in self.gaps:
             raise ValueError(
@@ -222,7 +223,9 @@ class Coder:
         ]
         share = len(words) / max(1, len(known.places))
         if weights is not None and len(weights):
-            share = sum(weights[known.places[word]] for word in words) / max(weights.sum(), 1e-300)
+            places = [known.places[word] for word in words]
+            counted = sum(weights[place] for place in places if place < len(weights))
+            share = counted / max(weights.sum(), 1e-300)
         if self.guessed and words and share <= FEW:
             place = known.first[known.places[words[0]]]
             raise ValueError(

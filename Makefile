@@ -176,6 +176,9 @@ bench-cold: bench-setup ## import and first fit in a new process, beside the riv
 bench-scaling: $(VENV)/.dev ## time of an epoch and memory from 20,000 to 1,280,000 rows
 	$(BIN)/python benchmarks/scaling.py
 
+bench-disk: $(VENV)/.dev ## time and memory of fits from Parquet, 1,000,000 and 10,000,000 rows
+	$(BIN)/python benchmarks/disk.py
+
 bench-quick: $(VENV)/.dev ## under three minutes, no rivals: before and after a change to a hot path
 	-$(BIN)/python benchmarks/step.py --quick
 	-$(BIN)/python benchmarks/accuracy.py --sets magic statlog-landsat waveform-noise --seeds 0
@@ -198,4 +201,4 @@ clean: ## remove the environments and build products
 .PHONY: help demo check test test-browser test-slow test-lowest docs format clean bench-setup bench-accuracy bench-likelihoods \
 	bench-categorical bench-missing bench-classes bench-race bench-race-all bench-large bench-compare bench-compare-setup bench-compare-others bench-few-rows bench-seconds bench-engines bench-papers bench-step \
 	bench-prediction bench-cold bench-scaling bench-quick bench-noise bench-fermi bench-noise-uci \
-	bench-noise-mnist bench-active
+	bench-noise-mnist bench-active bench-disk

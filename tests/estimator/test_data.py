@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as hnp
 from sklearn.utils.fixes import parse_version
 
 from gpclf import GPClassifier
-from gpclf.data import ArrayRows, Scaling, blocks, encode, labels, refuse_missing, scaling
+from gpclf.data import ArrayRows, Scaling, blocks, encode, labels, refuse_missing, scaling, survey
 from gpclf.estimators.tables import labelled_table
 
 LABELS = st.one_of(
@@ -27,6 +27,7 @@ def _in_small_blocks(patch):
     """Seven rows a block, so that small tables have several."""
     for module in (labels, scaling):
         patch.setattr(module, "blocks", lambda n_rows, size=None: blocks(n_rows, 7))
+    patch.setattr(survey, "AT_ONCE", 7)
 
 
 @given(y=LABELS)

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from gpclf import GPClassifier
 from gpclf.data import Scaling
+from gpclf.data.survey import Sample
 from gpclf.data.tails import REACH, bent, middle_and_unit, straightened
 
 ALL = np.ones(1, bool)
@@ -20,7 +21,7 @@ def _column(seed, n=40):
 @given(seed=st.integers(0, 2**31))
 def test_bending_keeps_the_order_stays_within_reach_and_can_be_undone(seed):
     X = _column(seed)
-    middle, unit = middle_and_unit(X, np.ones(len(X)), ALL)
+    middle, unit = middle_and_unit(Sample(X, np.ones(len(X))), ALL)
     B = bent(X, middle, unit)
     order = np.argsort(X[:, 0], kind="stable")
     assert np.all(np.diff(B[order, 0]) >= 0)
@@ -31,7 +32,7 @@ def test_bending_keeps_the_order_stays_within_reach_and_can_be_undone(seed):
 
 def test_it_is_about_the_identity_near_the_median_of_normal_numbers():
     X = np.random.default_rng(0).normal(5.0, 2.0, (20_000, 1))
-    middle, unit = middle_and_unit(X, np.ones(len(X)), ALL)
+    middle, unit = middle_and_unit(Sample(X, np.ones(len(X))), ALL)
     np.testing.assert_allclose([middle[0], unit[0]], [5.0, 2.0], rtol=0.05)
     z = (X - middle) / unit
     near = np.abs(z) < 0.5

@@ -17,7 +17,7 @@ from gpclf.cli.options import Common, names, taking
 from gpclf.cli.pictures import SUFFIXES, scores_drawn
 from gpclf.cli.splits import Split, folds
 from gpclf.cli.training import Training
-from gpclf.cli.writing import check_place, replaced
+from gpclf.data.sources.writing import check_place, replaced
 from gpclf.inference.engines import NAMES as ENGINES
 from gpclf.kernels import kernel_from
 from gpclf.likelihoods import NAMES as LIKELIHOODS

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from gpclf.cli.arrow import compute as pc
 from gpclf.cli.errors import Mistake
 from gpclf.cli.kinds import CATEGORY, DATE, NOTHING, NUMBER, OTHER, TRUTH, Place, kind_of, words_of
 from gpclf.cli.leaks import explained
 from gpclf.data.columns import MOST_LEVELS
+from gpclf.data.sources.kinds import compute as pc
 
 FEW_ROWS = 20  # below which nothing can be said of identifiers
 COUNTER = 4  # times as many whole numbers as rows: where all differ by chance hardly ever

@@ -23,7 +23,7 @@ from gpclf.cli.sources import source
 from gpclf.cli.splits import folds, holdout
 from gpclf.cli.tables import concatenated
 from gpclf.cli.training import Roles, Training, prepared
-from gpclf.cli.writing import check_place
+from gpclf.data.sources.writing import check_place
 from gpclf.estimators import GPClassifier
 from gpclf.inference.engines import NAMES as ENGINES
 from gpclf.kernels import kernel_from

@@ -13,10 +13,10 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
 
-from gpclf.cli.arrow import compute as pc
 from gpclf.cli.errors import Mistake
 from gpclf.cli.options import Reading, names
 from gpclf.cli.sources import BLOCK_ROWS, Meter, Part
+from gpclf.data.sources.kinds import compute as pc
 
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "?", "#N/A", "<NA>", "NaT")
 DECIMAL_COMMA = r"^([+-]?\d*),(\d+)$"

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from gpclf.cli.arrow import compute as pc
 from gpclf.cli.errors import Mistake
+from gpclf.data.sources.kinds import compute as pc
 
 NUMBER, DATE, TRUTH, CATEGORY = "number", "date", "truth", "category"
 NOTHING, OTHER = "nothing", "other"  # no value at all; what no model takes

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from gpclf.cli.arrow import compute as pc
+from gpclf.data.sources.kinds import compute as pc
 
 MOST_ROWS = 5000
 FEWEST_ROWS = 40

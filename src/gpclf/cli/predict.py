@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-import numpy as np
 import pyarrow as pa
 import typer
 
@@ -15,11 +14,11 @@ from gpclf.cli.models import Opened, layout_of, open_model
 from gpclf.cli.options import Common, Reading, names, taking
 from gpclf.cli.sources import source
 from gpclf.cli.tables import Rows, blocks, listed
-from gpclf.cli.writers import SUFFIXES, writer
-from gpclf.cli.writing import check_place, replaced
+from gpclf.data.sources.writers import SUFFIXES, writer
+from gpclf.data.sources.writing import check_place, replaced
+from gpclf.estimators.scored import names_of_scores, scores_of
 
 TO_STANDARD_OUTPUT = Path("-")
-UNCERTAINTY = ("total", "data", "model")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,9 +106,7 @@ def predictions(
     layout = layout_of(opened, data)
     if wanted.typical_errors:
         layout.errors.clear()
-    taken = {"class", *(f"p_{name}" for name in opened.clf.classes_)}
-    taken |= {f"uncertainty_{part}" for part in UNCERTAINTY}
-    twice = [name for name in keep if name in taken]
+    twice = [name for name in keep if name in names_of_scores(opened.clf.classes_)]
     if twice:
         raise Mistake(f"--keep names {listed(twice)}, which predictions have themselves.")
     for rows in blocks(data, layout, keep):
@@ -126,14 +123,7 @@ def predicted(
         logs, parts = clf.predict_log_proba_and_uncertainty(X, X_std=rows.X_std)
     else:
         logs, parts = clf.predict_log_proba(X, X_std=rows.X_std), None
-    columns: dict[str, Any] = {name: rows.block[name] for name in keep}
-    likeliest = pa.array(logs.argmax(axis=1).astype(np.int32))
-    columns["class"] = pa.array(clf.classes_).take(likeliest)
-    for c in chosen:
-        columns[f"p_{clf.classes_[c]}"] = np.exp(logs[:, c])
-    if parts is not None:
-        columns |= {f"uncertainty_{name}": getattr(parts, name) for name in UNCERTAINTY}
-    return pa.table(columns)
+    return scores_of(clf.classes_, logs, parts, {name: rows.block[name] for name in keep}, chosen)
 
 
 @contextmanager

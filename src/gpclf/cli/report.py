@@ -11,7 +11,7 @@ from gpclf.cli.models import Opened, index_of, layout_of, open_model
 from gpclf.cli.options import Common, Reading, taking
 from gpclf.cli.sources import Source, source
 from gpclf.cli.tables import Layout, check_columns, whole
-from gpclf.cli.writing import check_place, replaced
+from gpclf.data.sources.writing import check_place, replaced
 
 SUFFIXES = (".html", ".htm")
 

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from gpclf.cli.arrow import compute as pc
 from gpclf.cli.errors import Mistake
 from gpclf.cli.kinds import CATEGORY, NUMBER, TRUTH, Place, values_of, words_of
 from gpclf.cli.sources import Source
+from gpclf.data.sources.kinds import compute as pc
 
 INTEGER, WORD, FLAG = "integer", "word", "flag"  # kinds of labels; a flag is a truth value as such
 

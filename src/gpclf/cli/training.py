@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from gpclf.cli.arrow import compute as pc
 from gpclf.cli.errors import Mistake
 from gpclf.cli.findings import (
     Finding,
@@ -29,6 +28,7 @@ from gpclf.cli.tables import (
     missing_labels,
     rows_of,
 )
+from gpclf.data.sources.kinds import compute as pc
 
 MOST_WIDE = 400  # columns, above which they are not asked one by one whether they tell the label
 

@@ -1,5 +1,6 @@
 """Labels, columns, and the rows that inference sees."""
 
+from gpclf.data.block import Block
 from gpclf.data.chunk import Chunk
 from gpclf.data.columns import Columns
 from gpclf.data.fingerprint import fingerprint, fingerprint_of_files
@@ -8,9 +9,11 @@ from gpclf.data.missing import Missing
 from gpclf.data.rows import ArrayRows, ChunkRows, Kept, Rows
 from gpclf.data.scaling import Scaling, blocks
 from gpclf.data.summary import Summary
+from gpclf.data.survey import Survey
 
 __all__ = [
     "ArrayRows",
+    "Block",
     "Chunk",
     "ChunkRows",
     "Columns",
@@ -19,6 +22,7 @@ __all__ = [
     "Rows",
     "Scaling",
     "Summary",
+    "Survey",
     "blocks",
     "encode",
     "fingerprint",

@@ -240,7 +240,7 @@ class Columns(NamedTuple):
             levels[column] = _distinct(values, column, names)
             gaps[column] = not there.all()
         found = cls(tuple(levels), tuple(gaps))
-        _refuse_width(found.counts, names)
+        refuse_width(found.counts, names)
         return found
 
     @classmethod
@@ -297,7 +297,8 @@ def _distinct(values: np.ndarray, column: int, names: Names) -> np.ndarray:
     return np.array(sorted(distinct))
 
 
-def _refuse_width(counts: np.ndarray, names: Names) -> None:
+def refuse_width(counts: np.ndarray, names: Names) -> None:
+    """One sentence where the levels of all columns become too many columns."""
     if counts.sum() > MOST_WIDTH:
         column = int(np.argmax(counts))
         raise ValueError(

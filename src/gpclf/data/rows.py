@@ -213,24 +213,34 @@ class ArrayRows(Rows):
         for first in range(0, self.n_rows, self.chunk_rows):
             yield self._chunk(np.arange(first, min(first + self.chunk_rows, self.n_rows)))
 
+    def as_chunk(self) -> Chunk:
+        """The first of them: all rows, where there are no more than a chunk has."""
+        return self._chunk(np.arange(min(self.chunk_rows, self.n_rows)))
+
     def take(self, rows: np.ndarray, rng: np.random.Generator | None = None) -> "ArrayRows":
         """Their numbers; a sample's weights grow to those of all rows, a batch has a scale."""
-        weight, scale = self.weight[rows], self._scale
-        if rng is None:
-            grown = self.weight.sum(dtype=np.float64) / weight.sum(dtype=np.float64)
-            weight = (weight * grown).astype(weight.dtype)
-        else:
-            scale = self._scale * self.n_rows / len(rows)
-        return self._copy(
+        some = self._copy(
             X=self.X[rows],
             y=self.y[rows],
-            weight=weight,
+            weight=self.weight[rows],
             std=self.std if self.std is None or len(self.std) == 1 else self.std[rows],
-            _places=rows if self._places is None else self._places[rows],
-            _scale=scale,
-            _rng=rng,
-            _seed=int(rng.integers(2**31)) if self._nodes and rng is not None else 0,
-        )
+        ).at(rows if self._places is None else self._places[rows])
+        return some.standing_for(self.n_rows, float(self.weight.sum(dtype=np.float64)), rng)
+
+    def at(self, places: np.ndarray) -> "ArrayRows":
+        """The same arrays, whose rows have these numbers in their source."""
+        return self._copy(_places=places)
+
+    def standing_for(
+        self, n_rows: int, total: float, rng: np.random.Generator | None
+    ) -> "ArrayRows":
+        """The same arrays for so many rows: a sample by its weights, a batch (`rng`) by a scale."""
+        if rng is None:
+            grown = total / self.weight.sum(dtype=np.float64)
+            return self._copy(weight=(self.weight * grown).astype(self.weight.dtype), _rng=None)
+        scale = self._scale * n_rows / len(self.y)
+        seed = int(rng.integers(2**31)) if self._nodes else 0
+        return self._copy(_scale=scale, _rng=rng, _seed=seed)
 
     def lighter(self, share: float) -> "ArrayRows":
         """The same arrays, each row with a share of its weight."""

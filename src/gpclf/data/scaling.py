@@ -16,11 +16,13 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from gpclf.data.missing import MOST_ROWS, Missing, evenly
+from gpclf.data.survey import Moments, Survey
 from gpclf.data.tails import bent, bent_errors, middle_and_unit, straightened
 
 Kind = Literal["robust", "standard"] | None  # of numbers; None: as they are
 
 BLOCK_ROWS = 2**14
+ROUNDING = 1e-12  # no spread, in units of the largest entry
 IN_CACHE = 2**11  # rows that are worked on several times
 
 
@@ -47,9 +49,34 @@ def _wide(X: np.ndarray, levels: np.ndarray) -> np.ndarray:
     return np.concatenate(parts, axis=1)
 
 
-def _known(rows: np.ndarray) -> np.ndarray:
-    """0 where there is nothing to add up."""
-    return np.where(np.isnan(rows), 0.0, rows)
+def _of_numbers(
+    survey: Survey, column: int, middle: float, unit: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Centre and spread of a column of numbers."""
+    if np.isfinite(unit):
+        values = survey.sample.column(column)
+        there = ~np.isnan(values)
+        own = Moments(1)
+        own.add(
+            bent(values[there, None], *np.array([[middle], [unit]])), survey.sample.weight[there]
+        )
+        mean, deviation, largest = own.found(0)
+    else:
+        mean, deviation, largest = survey.numbers.found(column)
+    spread = deviation * largest if deviation > ROUNDING else np.inf
+    return np.array([mean * largest]), np.array([spread])
+
+
+def _of_levels(shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of columns of 0 and 1, one a level, which have variance 1 together; of up to two one."""
+    if len(shares) > 2:
+        centre, variance = shares, np.sum(shares * (1 - shares))
+    else:
+        places = np.arange(len(shares))
+        centre = np.array([shares @ places])
+        variance = shares @ (places - centre) ** 2
+    spread = np.sqrt(variance)
+    return centre, np.full(len(centre), spread if spread > ROUNDING else np.inf)
 
 
 class Scaling(NamedTuple):
@@ -70,37 +97,36 @@ class Scaling(NamedTuple):
         levels: np.ndarray | None = None,
         kind: Kind = "robust",
     ) -> "Scaling":
-        """Of the weighted rows of X, in passes over blocks: no copy of X is made."""
+        """Of the weighted rows of X; no copy of X is made."""
         levels = np.zeros(X.shape[1], int) if levels is None else levels
-        total = float(weight.sum())
-        middle, unit = middle_and_unit(X, weight, (levels == 0) & (kind == "robust"))
+        return cls.found(Survey.of(X, weight, levels > 0), levels, kind)
+
+    @classmethod
+    def found(cls, survey: Survey, levels: np.ndarray, kind: Kind) -> "Scaling":
+        """Of what one pass has found.
+
+        Medians and quartiles are those of the survey's sample, and so are mean and spread of
+        columns whose tails are bent; those of others, and shares of levels, are of all rows.
+        """
+        sample = survey.sample
+        middle, unit = middle_and_unit(sample, (levels == 0) & (kind == "robust"))
+        parts = [
+            _of_levels(survey.shares(column, int(count)))
+            if count
+            else _of_numbers(survey, column, middle[column], unit[column])
+            for column, count in enumerate(levels)
+        ]
+        centre, spread = (np.concatenate(part) for part in zip(*parts, strict=True))
         middle, unit = (np.repeat(part, widths(levels)) for part in (middle, unit))
-
-        def parts() -> Iterator[tuple[np.ndarray, np.ndarray]]:
-            for block in blocks(len(X)):  # as floats: the least of int8 has no absolute value there
-                rows = np.asarray(X[block], np.float64)
-                yield weight[block] / total, bent(_wide(rows, levels), middle, unit)
-
-        largest = np.fmax.reduce([np.fmax.reduce(np.abs(rows)) for _, rows in parts()])
-        lost = np.sum([share @ np.isnan(rows) for share, rows in parts()], axis=0)
-        there = np.where(np.isnan(largest), 1.0, 1.0 - lost)  # a column may have no number at all
-        largest = np.where(largest > 0, largest, 1.0).astype(np.float64)
-        centre = np.sum([share @ _known(rows / largest) for share, rows in parts()], axis=0) / there
-        squares = [share @ _known(rows / largest - centre) ** 2 for share, rows in parts()]
-        variances = np.sum(squares, axis=0) / there
-        variances = [np.full(len(of_one), of_one.sum()) for of_one in _split(variances, levels)]
-        spread = np.sqrt(np.concatenate(variances))
-        spread = np.where(spread > 1e-12, spread, np.inf)  # rounding is no spread
-        centre, spread = centre * largest, spread * largest
         if kind is None:
             numbers = np.repeat(levels == 0, widths(levels))
             own = Missing.by_means(np.where(numbers, centre, 0.0))
             centre, spread = np.where(numbers, 0.0, centre), np.where(numbers, 1.0, spread)
             return cls(centre, spread, levels, middle, unit, own)
         units = cls(centre, spread, levels, middle, unit, Missing.by_means(np.zeros(len(centre))))
-        some = evenly(len(X), MOST_ROWS)
-        Z = units._with_gaps(np.asarray(X[some], np.float64))
-        return units._replace(missing=Missing.of(Z, weight[some]))
+        some = evenly(sample.n_rows, MOST_ROWS)
+        Z = units._with_gaps(sample.part(some))
+        return units._replace(missing=Missing.of(Z, np.asarray(sample.weight[some], np.float64)))
 
     def _with_gaps(self, X: np.ndarray) -> np.ndarray:
         """Rows from the user's units; NaN where a number is missing, 0 for a level not known."""

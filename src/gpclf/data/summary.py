@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpclf.data.missing import evenly
+from gpclf.data.survey import Survey
 
-MOST_ROWS = 100_000  # looked at, evenly spaced
 TENTHS = np.linspace(0, 1, 11)
 
 
@@ -28,22 +27,26 @@ class Summary(NamedTuple):
         cls, X: np.ndarray, y: np.ndarray, weight: np.ndarray, levels: np.ndarray, n_classes: int
     ) -> "Summary":
         """Of codes X (N, D) and class indices y (N,); `levels` of each column, 0 for numbers."""
-        some = evenly(len(X), MOST_ROWS)
-        counts = np.bincount(y, weight, n_classes)
-        X, weight = X[some], np.asarray(weight[some], np.float64)
-        quantiles = np.full((X.shape[1], len(TENTHS)), np.nan)
-        missing, shares = np.zeros(X.shape[1]), []
+        return cls.found(Survey.of(X, weight, levels > 0, y, n_classes=n_classes), levels)
+
+    @classmethod
+    def found(cls, survey: Survey, levels: np.ndarray) -> "Summary":
+        """Of what one pass has found: classes of all rows, columns of its sample."""
+        sample = survey.sample
+        weight = np.asarray(sample.weight, np.float64)
+        quantiles = np.full((len(levels), len(TENTHS)), np.nan)
+        missing, shares = np.zeros(len(levels)), []
         for column, count in enumerate(levels):
-            values = np.asarray(X[:, column], np.float64)
+            values = sample.column(column)
             there = ~np.isnan(values)
             if count == 0 and there.any():
                 quantiles[column] = np.quantile(
                     values[there], TENTHS, weights=weight[there], method="inverted_cdf"
                 )
-            found = shares_of(values, quantiles[column], int(count), weight)
-            shares.append(found)
+            shares.append(shares_of(values, quantiles[column], int(count), weight))
             missing[column] = weight[~there].sum() / weight.sum()
-        return cls(len(y), counts / counts.sum(), missing, quantiles, tuple(shares))
+        counts = survey.of_classes
+        return cls(survey.n_rows, counts / counts.sum(), missing, quantiles, tuple(shares))
 
 
 def shares_of(

@@ -6,24 +6,22 @@ z / √(1 + z²/9) is about z there, but never beyond ±3. It keeps the order of
 
 import numpy as np
 
+from gpclf.data.survey import Sample
+
 REACH = 3.0
 FARTHEST = 1e6  # z beyond: bent to the last digit, and without overflow
 OF_NORMAL = 1.349  # the interquartile range of N(0, 1)
-LOOKED_AT = 2**16  # rows, evenly spaced: quartiles need no more
 
 
-def middle_and_unit(
-    X: np.ndarray, weight: np.ndarray, numbers: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def middle_and_unit(sample: Sample, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Median and robust standard deviation of columns of `numbers`; 0 and ∞ of those not bent.
 
     Quantiles of the weighted distribution of rows itself, so that a row of weight two is two rows.
     The usual standard deviation where half of the values are one.
     """
-    middle, unit = np.zeros(X.shape[1]), np.full(X.shape[1], np.inf)
-    step = -(-len(X) // LOOKED_AT)
+    middle, unit = np.zeros(len(numbers)), np.full(len(numbers), np.inf)
     for column in np.flatnonzero(numbers):
-        values, counts = np.asarray(X[::step, column], np.float64), weight[::step]
+        values, counts = sample.column(int(column)), sample.weight
         there = ~np.isnan(values)
         if not there.any():
             continue

@@ -30,7 +30,7 @@ def with_callbacks(method: Any) -> Any:
     told = _set_up(method)
 
     @wraps(told)
-    def fit(self: Any, X: Any, y: Any, *rest: Any, **named: Any) -> Any:
+    def fit(self: Any, X: Any, y: Any = None, *rest: Any, **named: Any) -> Any:
         self._told_rows = X, y
         try:
             return told(self, X, y, *rest, **named)

@@ -9,14 +9,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from gpclf.data import encode, refuse_missing
+from gpclf.data.sources import Table
 from gpclf.estimators.callbacks import CallbackSupportMixin, with_callbacks
 from gpclf.estimators.checkpoints import Checkpoint
 from gpclf.estimators.fitted import FittedClassifier
-from gpclf.estimators.learning import Training, learn, learn_more
+from gpclf.estimators.learning import learn, learn_more
 from gpclf.estimators.measurement_error import KINDS, LEARNED, RESAMPLE, errors_of, refuse_pieces
 from gpclf.estimators.notebook import Shown
 from gpclf.estimators.parameters import check_points
-from gpclf.estimators.tables import labelled_table, more_of_table
+from gpclf.estimators.tables import labelled_table, more_of_table, streamed_table
 from gpclf.estimators.weights import weighed
 from gpclf.inference.engines import NAMES as ENGINES
 from gpclf.inference.engines import Engine, engine_from
@@ -232,7 +233,7 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, Shown, ClassifierMixi
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: Any = None,
         X_std: Any = None,
         *,
@@ -240,6 +241,9 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, Shown, ClassifierMixi
         resume: bool = False,
     ) -> "GPClassifier":
         """Learn from rows X (N, D) and labels y (N,); `sample_weight` counts rows.
+
+        X may be a table on disk, `ParquetTable` or `ArrowTable`, which names the columns of labels,
+        weights and errors itself; it is then all that is given.
 
         `X_std` has the standard deviations of the errors of X, in its units: an array like X with 0
         where it is exact, one value per feature, or a number. The entries of an array count as 0
@@ -254,12 +258,16 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, Shown, ClassifierMixi
         began = time.perf_counter()
         self._check_parameters()
         place = Checkpoint.of(checkpoint, resume)
+        if isinstance(X, Table):
+            given = {"y": y, "sample_weight": sample_weight, "X_std": X_std}
+            learn(self, *streamed_table(self, X, given), began, place)
+            return self
         refuse_missing(y)
         X, y, columns = labelled_table(self, X, y, self.categorical_features)
         std = errors_of(X_std, X, columns, getattr(self, "feature_names_in_", None))
         classes, index = encode(y)
-        training = Training(
-            *weighed(X, y, index, std, sample_weight=sample_weight, class_weight=self.class_weight)
+        training = weighed(
+            X, y, index, std, sample_weight=sample_weight, class_weight=self.class_weight
         )
         empty = np.setdiff1d(np.arange(len(classes)), training.y)
         if len(empty):
@@ -303,8 +311,8 @@ class GPClassifier(CallbackSupportMixin, FittedClassifier, Shown, ClassifierMixi
             X, y, columns = *more_of_table(self, X, y, self._columns), self._columns
         known, index = encode(y, classes if first else self.classes_)
         std = errors_of(X_std, X, columns, getattr(self, "feature_names_in_", None))
-        training = Training(
-            *weighed(X, y, index, std, sample_weight=sample_weight, class_weight=self.class_weight)
+        training = weighed(
+            X, y, index, std, sample_weight=sample_weight, class_weight=self.class_weight
         )
         if first:
             learn(self, training, columns, known, began)

@@ -1,7 +1,7 @@
 """What a fitted classifier can tell: predictions, what it does not know, pictures, a file."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from gpclf.data import Columns, Scaling, Summary, encode, refuse_missing
-from gpclf.estimators import persistence, pictures
+from gpclf.estimators import persistence, pictures, scored
 from gpclf.estimators.measurement_error import as_the_kernel_sees, errors_for, errors_of
 from gpclf.estimators.parameters import check_count, check_joint
 from gpclf.estimators.progress import stages
@@ -119,6 +119,25 @@ class FittedClassifier:
         """The most probable class of each row."""
         likeliest = np.argmax(self.predict_log_proba(X, X_std), axis=1)
         return self.classes_[likeliest]
+
+    def predict_to(
+        self,
+        table: Any,
+        path: str | os.PathLike,
+        *,
+        keep: Sequence[str] = (),
+        uncertainty: bool = False,
+    ) -> int:
+        """Score a table on disk into a new file, in constant memory; how many rows it has.
+
+        `table`: a `ParquetTable` or `ArrowTable`, or paths, of files that have the columns which
+        were learned from. The file has a column `class`, `p_NAME` for each class and, if wanted,
+        the `uncertainty` as `uncertainty_total`, `_data` and `_model`; before them the columns to
+        `keep`. Its name ends in .parquet, .arrow, .feather, .csv, .tsv or .jsonl. It is written
+        under another name first: it is there completely or not at all.
+        """
+        check_is_fitted(self, "posterior_")
+        return scored.predict_to(self, table, path, keep, uncertainty)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, X_std: Any = None) -> float:
         """The share of rows whose most probable class is theirs, by their weights."""

@@ -13,7 +13,18 @@ from sklearn.utils import check_random_state
 
 from gpclf import inducing
 from gpclf.compilation import compiled_once
-from gpclf.data import ArrayRows, Columns, Scaling, Summary, blocks, fingerprint
+from gpclf.data import (
+    ArrayRows,
+    Block,
+    Columns,
+    Rows,
+    Scaling,
+    Summary,
+    Survey,
+    blocks,
+    fingerprint,
+)
+from gpclf.data.sources import Streamed
 from gpclf.estimators.callbacks import Snapshot, callbacks_of, held_out, judging
 from gpclf.estimators.checkpoints import Checkpoint, Kept
 from gpclf.estimators.measurement_error import (
@@ -21,7 +32,6 @@ from gpclf.estimators.measurement_error import (
     errors_for,
     inputs_for,
     mask_of,
-    rows_of,
     typical,
 )
 from gpclf.estimators.parameters import check_full, is_auto
@@ -59,30 +69,15 @@ class FitInterrupted(UserWarning):
     """Ctrl-C ended a fit, and it left the last good model."""
 
 
-class Training(NamedTuple):
-    """The rows that count: inputs, classes, weights, and the errors of inputs if there are some."""
-
-    X: np.ndarray
-    y: np.ndarray
-    weight: np.ndarray
-    std: np.ndarray | None
-
-    def fingerprints(self) -> dict[str, str]:
-        """What tells them from others."""
-        names = ("the entries of X", "the labels", "the weights", "the entries of X_std")
-        return {name: fingerprint(part) for name, part in zip(names, self, strict=True)}
-
-    def part(self, rows: Any) -> "Training":
-        """Some of them."""
-        return Training(self.X[rows], self.y[rows], self.weight[rows], rows_of(self.std, rows))
+Labelled = Block | Streamed
 
 
 class Task(NamedTuple):
     """A fit, ready to run."""
 
-    training: Training
+    training: Labelled
     scaling: Scaling
-    rows: ArrayRows
+    rows: Rows
     likelihood: Likelihood
     inputs: Inputs
     engine: Engine
@@ -97,7 +92,7 @@ class Task(NamedTuple):
 
     def plan(self, n_inducing: int, max_epochs: int | str) -> Plan:
         """What it will do, with so many inducing points."""
-        nodes, n_rows = self.inputs.places, len(self.training.y)
+        nodes, n_rows = self.inputs.places, self.training.n_rows
         sizes = Sizes(n_rows, self.n_latent, n_inducing, self.scaling.width, nodes)
         plan = self.engine.plan(sizes, max_epochs)
         if self.adds_points and max_epochs == "auto":
@@ -112,25 +107,27 @@ class Task(NamedTuple):
 @double_precision
 def learn(
     clf: Any,
-    training: Training,
+    training: Labelled,
     columns: Columns,
     classes: np.ndarray,
     began: float,
     checkpoint: Checkpoint | None = None,
 ) -> None:
     """Build model, inducing points and plan; run the engine; keep what it found."""
-    check_full(clf.n_inducing, len(training.y))
+    check_full(clf.n_inducing, training.n_rows)
     rng, kept = _begun(clf, training, columns, classes, checkpoint)
     likelihood = likelihood_from(clf.likelihood, len(classes))
-    summary = Summary.of(*training[:2], training.weight, columns.counts, len(classes))
-    apart = None
+    survey, apart = training.survey(columns.counts, len(classes)), None
+    summary = Summary.found(survey, columns.counts)
     if clf.early_stopping is not False:
         share = VALIDATION_SHARE if clf.early_stopping is True else float(clf.early_stopping)
+        assert isinstance(training, Block)  # else it was refused
         used, validation = held_out(share, training.y, rng)
         training, apart = training.part(used), training.part(validation)
+        survey = training.survey(columns.counts, len(classes))
     again = clf.warm_start and clf._fits_on(columns, classes, likelihood)
-    scaling = clf._scaling if again else _scaling_of(clf, training, columns)
-    task = _task(clf, training, scaling, likelihood, len(classes))
+    scaling = clf._scaling if again else _scaling_of(clf, survey, columns)
+    task = _task(clf, training, survey, scaling, likelihood)
     theta, start = _again(clf, task) if again else _start(clf, task, columns, rng)
     plan = task.plan(theta.Z.shape[-2], clf.max_epochs)
     clf._columns, clf._scaling = columns, scaling
@@ -139,7 +136,7 @@ def learn(
         return freeze(line.theta, line.q, task.settings.jitter, task.settings.dtype)
 
     def usual(line: Progress) -> np.ndarray | None:
-        return typical(line.theta.model.inputs, training.std, scaling)
+        return typical(line.theta.model.inputs, survey.typical, scaling)
 
     judge = None if apart is None else judging(*apart, scaling, stopped_at, usual)
 
@@ -150,15 +147,15 @@ def learn(
 
     result = _watched(clf, classes, stopped_at, usual, run)
     clf.classes_ = classes
-    clf.training_summary_, clf.n_samples_seen_ = summary, len(training.y)
+    clf.training_summary_, clf.n_samples_seen_ = summary, training.n_rows
     clf.history_ = result.history
     clf.stopped_ = result.stopped
     clf.jitter_ = result.jitter
     clf.notes_ = None  # those of another fit
     clf.selection_ = result.tried
     clf.loo_score_, clf.loo_unsure_, logs = result.left_out or (None, None, None)
-    clf.loo_log_proba_ = logs if logs is not None and len(logs) == len(training.y) else None
-    clf.input_noise_std_ = typical(result.theta.model.inputs, training.std, scaling)
+    clf.loo_log_proba_ = logs if logs is not None and len(logs) == training.n_rows else None
+    clf.input_noise_std_ = typical(result.theta.model.inputs, survey.typical, scaling)
     clf._keep(freeze(result.theta, result.q, result.jitter, task.settings.dtype))
     clf.elbo_ = result.objective
     if result.interrupted:  # nor should what called go on: a search, or a script
@@ -172,7 +169,7 @@ def learn(
 
 def _begun(
     clf: Any,
-    training: Training,
+    training: Labelled,
     columns: Columns,
     classes: np.ndarray,
     checkpoint: Checkpoint | None,
@@ -185,7 +182,7 @@ def _begun(
     return np.random.default_rng(kept.seed), kept
 
 
-def _told(clf: Any, training: Training, columns: Columns, classes: np.ndarray) -> dict[str, str]:
+def _told(clf: Any, training: Labelled, columns: Columns, classes: np.ndarray) -> dict[str, str]:
     """All that a fit learns from, by its fingerprint."""
     found = training.fingerprints()
     of_columns = [None if own is None else np.asarray(own).tolist() for own in columns.levels]
@@ -196,27 +193,28 @@ def _told(clf: Any, training: Training, columns: Columns, classes: np.ndarray) -
     return found
 
 
-def _scaling_of(clf: Any, training: Training, columns: Columns) -> Scaling:
+def _scaling_of(clf: Any, survey: Survey, columns: Columns) -> Scaling:
     """As asked for; errors of inputs are those of what is not bent."""
-    exact = clf.input_noise is None and clf.input_noise_std is None and training.std is None
+    exact = clf.input_noise is None and clf.input_noise_std is None and survey.typical is None
     kind = "standard" if clf.scaling == "robust" and not exact else clf.scaling
-    return Scaling.of(training.X, training.weight, columns.counts, kind)
+    return Scaling.found(survey, columns.counts, kind)
 
 
 def _task(
-    clf: Any, training: Training, scaling: Scaling, likelihood: Likelihood, n_classes: int
+    clf: Any, training: Labelled, survey: Survey, scaling: Scaling, likelihood: Likelihood
 ) -> Task:
     """All that the parameters say, or a sentence about what cannot be done together."""
+    n_rows, n_classes = training.n_rows, len(survey.counts)
     names = getattr(clf, "feature_names_in_", None)
     exact = mask_of(clf.noisy_features, len(scaling.levels), names)
     inputs = inputs_for(
         clf.input_noise,
         clf.input_noise_std,
-        training.std,
+        survey.typical,
         exact,
         scaling,
         n_classes,
-        len(training.y),
+        n_rows,
     )
     redraw, engine = clf.input_noise == RESAMPLE, engine_from(clf.inference)
     engine.refuse(
@@ -225,22 +223,19 @@ def _task(
             inputs,
             n_classes,
             shared=clf.share == "both",
-            even=bool(np.all(training.weight == 1)),
+            even=survey.even,
             noisy=type(inputs) is not Exact or clf.input_noise is not None,
         )
     )
-    dtype = row_dtype(clf.precision, len(training.y) * inputs.places)
-    rows = ArrayRows(
-        training.X,
-        training.y,
-        training.weight,
-        scaling=scaling,
-        dtype=dtype,
-        std=training.std,
-        redraw=redraw,
-    )
+    dtype = row_dtype(clf.precision, n_rows * inputs.places)
+    rows = training.rows(scaling, dtype, redraw)
     if inputs.by_row:
-        few = int(np.clip(len(training.y) // 8, *FEWEST_AND_MOST))
+        if not isinstance(rows, ArrayRows):
+            raise ValueError(
+                'input_noise="parametric" has parameters for each row, which need rows in memory: '
+                'use "latent" for a table on disk.'
+            )
+        few = int(np.clip(n_rows // 8, *FEWEST_AND_MOST))
         rows, engine = rows.drawing(inputs.places), engine.on_batches(few)
     elif redraw:
         engine = engine.on_batches()
@@ -250,7 +245,7 @@ def _task(
         dtype,
         clf.n_inducing is not None and bool(engine.get_params()["learn_inducing"]),
         FAMILIES if clf.kernel is None else (),
-        _most_points(clf, engine, inputs, n_latent, len(training.y)),
+        _most_points(clf, engine, inputs, n_latent, n_rows),
     )
     return Task(training, scaling, rows, likelihood, inputs, engine, settings, n_latent, n_classes)
 
@@ -276,7 +271,7 @@ def _start(
     clf: Any, task: Task, columns: Columns, rng: np.random.Generator
 ) -> tuple[Theta, int | Natural]:
     """A first θ, while XLA compiles on another core what follows."""
-    X, forward, width = task.training.X, task.scaling.forward, task.scaling.width
+    X, forward, width = task.training.inputs, task.scaling.forward, task.scaling.width
     given = points_given(clf, clf.n_inducing, columns, task.scaling)
     count = how_many(clf.n_inducing, given, len(X), width, task.n_classes)
     if task.adds_points:
@@ -294,7 +289,7 @@ def _start(
 def _again(clf: Any, task: Task) -> tuple[Theta, Natural | int]:
     """Where the last fit ended; parameters of rows start anew, and points that are to be added."""
     theta, q = thawed(coupled(clf.posterior_))
-    inputs = theta.model.inputs.for_rows(len(task.training.y), task.scaling.width)
+    inputs = theta.model.inputs.for_rows(task.training.n_rows, task.scaling.width)
     theta = theta._replace(model=replace(theta.model, inputs=inputs))
     if task.adds_points:
         return theta._replace(Z=theta.Z[: inducing.FEW]), task.n_latent
@@ -327,7 +322,7 @@ def _watched(
 
 @compiled_once
 @double_precision
-def learn_more(clf: Any, training: Training) -> None:
+def learn_more(clf: Any, training: Block) -> None:
     """Take rows in under the kernel and by the side of the rows before."""
     X, inputs = training.X, clf.posterior_.prepared.model.inputs
     training = training._replace(std=errors_for(inputs, training.std, X, clf.input_noise_std_))

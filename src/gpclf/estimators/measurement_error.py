@@ -179,11 +179,6 @@ def refuse_pieces(kind: Any) -> None:
         )
 
 
-def rows_of(std: np.ndarray | None, rows: Any) -> np.ndarray | None:
-    """The errors of some rows."""
-    return std if std is None or len(std) == 1 else std[rows]
-
-
 def errors_for(
     inputs: Inputs, std: np.ndarray | None, X: np.ndarray, usual: np.ndarray | None
 ) -> np.ndarray | None:
@@ -213,7 +208,7 @@ def mask_of(features: Any, n_features: int, names: Any) -> np.ndarray:
     return mask
 
 
-def typical(inputs: Inputs, std: np.ndarray | None, scaling: Scaling) -> np.ndarray | None:
+def typical(inputs: Inputs, given: np.ndarray | None, scaling: Scaling) -> np.ndarray | None:
     """One error per feature, in the user's units: as learned, or the median of those given."""
     if isinstance(inputs, Noisy) and inputs.learned:
         of_columns = np.asarray(inputs.learned_std(scaling.width)) * np.where(
@@ -221,4 +216,4 @@ def typical(inputs: Inputs, std: np.ndarray | None, scaling: Scaling) -> np.ndar
         )
         first = np.cumsum(widths(scaling.levels)) - widths(scaling.levels)
         return of_columns[first]
-    return None if std is None else np.median(std, axis=0)
+    return given

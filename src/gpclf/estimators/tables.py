@@ -9,6 +9,7 @@ from sklearn.utils.validation import _num_samples, validate_data
 
 from gpclf.data import Columns
 from gpclf.data.columns import Names, all_numbers, as_frame, chosen, refuse_dates
+from gpclf.data.sources import Streamed, Table, first_pass
 from gpclf.estimators.parameters import check_finite, unmasked
 
 FLOATS = (np.float64, np.float32)  # frames of other types become the first
@@ -37,6 +38,28 @@ def labelled_table(
     return X, y, columns
 
 
+def streamed_table(
+    estimator: Any, given: Table, others: dict[str, Any]
+) -> tuple[Streamed, Columns, np.ndarray]:
+    """Training rows that are read in every pass, their columns and classes; names are kept."""
+    for name, value in others.items():
+        if value is not None:
+            column = {"y": "label", "sample_weight": "weight"}.get(name, name)
+            raise TypeError(
+                f"{name} is given beside a table on disk, which names its column: "
+                f"{type(given).__name__}(…, {column}=…)."
+            )
+    if estimator.early_stopping is not False:
+        raise ValueError(
+            "early_stopping keeps rows apart in memory, where those of a table on disk are not: "
+            "leave it False."
+        )
+    rows, names = first_pass(given, estimator.categorical_features, estimator.class_weight)
+    estimator.feature_names_in_ = np.array(names, dtype=object)
+    estimator.n_features_in_ = len(names)
+    return rows, rows.coder.known_columns, rows.coder.labels.values
+
+
 def table(estimator: Any, X: Any, columns: Columns) -> np.ndarray:
     """Rows to predict, with the columns of the training rows."""
     X, names = _opened(X, getattr(estimator, "feature_names_in_", None))
@@ -62,6 +85,11 @@ def more_of_table(
 
 def _opened(X: Any, names: Names) -> tuple[Any, Names]:
     """X without a mask, and its names, or those known before; one sentence for what we cannot."""
+    if isinstance(X, Table):
+        raise TypeError(
+            "A table on disk can be fitted to and scored into a file: fit(table) and "
+            "predict_to(table, path). For other methods read its rows."
+        )
     if issparse(X):
         raise TypeError("X is sparse, and we need its zeros, too: give X.toarray().")
     frame = as_frame(X)

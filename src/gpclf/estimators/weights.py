@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils import compute_sample_weight
 from sklearn.utils.validation import _check_sample_weight
 
-from gpclf.estimators.measurement_error import rows_of
+from gpclf.data import Block
 
 
 def weighed(
@@ -17,7 +17,7 @@ def weighed(
     *,
     sample_weight: Any,
     class_weight: Any,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
+) -> Block:
     """The rows that count, their classes, how much they count, and their errors."""
     if np.ma.is_masked(sample_weight):
         row = int(np.argmax(np.ma.getmaskarray(sample_weight)))
@@ -29,7 +29,5 @@ def weighed(
         )
     if class_weight is not None:
         weight *= compute_sample_weight(class_weight, y)
-    if np.all(weight > 0):
-        return X, index, weight, std
-    used = weight > 0
-    return X[used], index[used], weight[used], rows_of(std, used)
+    block = Block(X, index, weight, std)
+    return block if np.all(weight > 0) else block.part(weight > 0)

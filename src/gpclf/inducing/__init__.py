@@ -1,6 +1,7 @@
 """Where the inducing points Z start, how many, and the distances that set the first lengthscale."""
 
 from collections.abc import Callable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -12,6 +13,19 @@ ROUNDS = 5  # of k-means
 AT_ONCE = 512  # rows, whose distances stay in the cache
 
 Transform = Callable[[np.ndarray], np.ndarray]
+
+
+@runtime_checkable
+class Looked(Protocol):
+    """Rows by their numbers, or all for `...`: an array, or what reads them from files."""
+
+    def __len__(self) -> int:
+        """How many there are."""
+        ...
+
+    def __getitem__(self, rows: Any, /) -> Any:
+        """Some of them, in this order."""
+        ...
 
 
 def _as_it_is(X: np.ndarray) -> np.ndarray:
@@ -36,7 +50,7 @@ def most_points(n_rows: int) -> int:
 
 
 def choose(
-    X: np.ndarray, count: int | None, rng: np.random.Generator, forward: Transform = _as_it_is
+    X: Looked, count: int | None, rng: np.random.Generator, forward: Transform = _as_it_is
 ) -> np.ndarray:
     """`count` centres of the rows: k-means++ refined by k-means; None: every row.
 
@@ -44,10 +58,9 @@ def choose(
     applied to the rows that are looked at.
     """
     if count is None or count >= len(X):
-        return np.unique(forward(X), axis=0)
-    if len(X) > CLUSTERED_ROWS:
-        X = X[rng.choice(len(X), CLUSTERED_ROWS, replace=False)]
-    X = forward(X)
+        return np.unique(forward(X[...]), axis=0)
+    many = len(X) > CLUSTERED_ROWS
+    X = forward(X[rng.choice(len(X), CLUSTERED_ROWS, replace=False) if many else ...])
     distinct = np.unique(X, axis=0)
     if len(distinct) <= count:
         return distinct
@@ -84,12 +97,11 @@ def _far_apart(X: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarra
 
 
 def median_distance(
-    X: np.ndarray, rng: np.random.Generator, forward: Transform = _as_it_is, rows: int = 1000
+    X: Looked, rng: np.random.Generator, forward: Transform = _as_it_is, rows: int = 1000
 ) -> float:
     """The median distance between distinct rows, of at most `rows` of them; 1 if there are none."""
-    if len(X) > rows:
-        X = X[rng.choice(len(X), rows, replace=False)]
-    X = np.unique(forward(X), axis=0)
+    some = rng.choice(len(X), rows, replace=False) if len(X) > rows else ...
+    X = np.unique(forward(X[some]), axis=0)
     from scipy.spatial.distance import pdist  # slow to import
 
     distances = pdist(X)

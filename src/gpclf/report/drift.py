@@ -11,7 +11,8 @@ import numpy as np
 from scipy.stats import chi2
 
 from gpclf.data.missing import evenly
-from gpclf.data.summary import MOST_ROWS, shares_of
+from gpclf.data.summary import shares_of
+from gpclf.data.survey import LOOKED_AT
 from gpclf.report.subject import Subject
 
 LEAST_SHARE = 1e-4  # of a cell without rows, whose logarithm is wanted
@@ -57,7 +58,7 @@ def reading(psi: float, chance: float) -> str:
 
 def drift(subject: Subject, X: np.ndarray) -> list[ColumnDrift]:
     """All columns, the one that differs most first."""
-    most = int(np.clip(MOST_NUMBERS / X.shape[1], 2000, MOST_ROWS))
+    most = int(np.clip(MOST_NUMBERS / X.shape[1], 2000, LOOKED_AT))
     X = X[evenly(len(X), most)]
     counts = subject.columns.counts
     found = [
@@ -74,7 +75,7 @@ def _column(subject: Subject, values: np.ndarray, column: int, count: int) -> Co
     if np.isnan(summary.quantiles[column]).all() and count == 0:  # nothing but gaps in training
         before, now = before[-2:], np.array([1 - gone, gone])
     psi = index_of(before, now)
-    sizes = min(summary.n_rows, MOST_ROWS), len(values)
+    sizes = min(summary.n_rows, LOOKED_AT), len(values)
     chance = by_chance(before, now, sizes, len(summary.missing))
     gap = subject.columns.gaps[column]  # then the last level is the missing one
     missing_before = before[-2] if gap else before[-1]

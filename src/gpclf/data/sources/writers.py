@@ -9,8 +9,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from gpclf.cli.errors import Mistake
-
 Write = Callable[[pa.Table], None]
 
 
@@ -29,7 +27,7 @@ def writer(path: Path | None, suffix: str) -> Iterator[Write]:
             try:
                 block = block.cast(schemas[0])
             except (pa.ArrowInvalid, ValueError) as error:
-                raise Mistake(f"A column that is kept changes its type: {error}.") from None
+                raise ValueError(f"A column that is kept changes its type: {error}.") from None
             open_ones[0].write_table(block)
 
         yield write

@@ -7,15 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from gpclf.cli.errors import Mistake
-
 
 def check_place(path: Path, option: str) -> None:
     """Complain now rather than after minutes of work."""
     if path.is_dir():
-        raise Mistake(f"{option} {path} is a folder: name a file.")
+        raise ValueError(f"{option} {path} is a folder: name a file.")
     if not path.parent.is_dir():
-        raise Mistake(f"There is no folder {path.parent}: make it first.")
+        raise ValueError(f"There is no folder {path.parent}: make it first.")
     if path.exists() and not path.is_file():
         return  # a device or a pipe, which is written as it is
     trial = _beside(path)
@@ -23,7 +21,7 @@ def check_place(path: Path, option: str) -> None:
         trial.touch()
         trial.unlink()
     except OSError as error:
-        raise Mistake(f"{path} cannot be written: {error.strerror}.") from None
+        raise ValueError(f"{path} cannot be written: {error.strerror}.") from None
 
 
 def _beside(path: Path) -> Path:

@@ -1,8 +1,8 @@
-"""What tells rows from others, in memory and in files."""
+"""What tells rows from others."""
 
 import numpy as np
 
-from gpclf.data import fingerprint, fingerprint_of_files
+from gpclf.data import fingerprint
 
 
 def test_the_same_numbers_have_one_fingerprint_and_others_another():
@@ -21,14 +21,3 @@ def test_words_and_empty_arrays_have_fingerprints():
     empty = [np.zeros((0, 3)), np.zeros((0, 2)), np.zeros(0)]
     each = [fingerprint(array) for array in [*words, *empty]]
     assert len(set(each)) == len(each)
-
-
-def test_files_are_told_by_what_they_hold_and_not_by_their_names(tmp_path):
-    first, same, longer, other = (tmp_path / name for name in "abcd")
-    first.write_bytes(b"rows" * 10)
-    same.write_bytes(b"rows" * 10)
-    longer.write_bytes(b"rows" * 11)
-    other.write_bytes(b"rows" * 9 + b"rowz")
-    assert fingerprint_of_files([first]) == fingerprint_of_files([same])
-    paths = [[first], [longer], [other], [first, same], [first, longer], [longer, first]]
-    assert len({fingerprint_of_files(each) for each in paths}) == len(paths)

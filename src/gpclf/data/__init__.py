@@ -3,7 +3,7 @@
 from gpclf.data.block import Block
 from gpclf.data.chunk import Chunk
 from gpclf.data.columns import Columns
-from gpclf.data.fingerprint import fingerprint, fingerprint_of_files
+from gpclf.data.fingerprint import fingerprint
 from gpclf.data.labels import encode, refuse_missing
 from gpclf.data.missing import Missing
 from gpclf.data.rows import ArrayRows, ChunkRows, Kept, Rows
@@ -26,6 +26,5 @@ __all__ = [
     "blocks",
     "encode",
     "fingerprint",
-    "fingerprint_of_files",
     "refuse_missing",
 ]

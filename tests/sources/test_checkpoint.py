@@ -64,7 +64,8 @@ def test_a_fit_of_files_that_was_killed_ends_with_the_same_bits(way, folder, tmp
     place = tmp_path / "run.ckpt"
     killed(folder, way, place, monkeypatch)
     again, whole = fitted(folder, way, checkpoint=place, resume=True), fitted(folder, way)
-    np.testing.assert_array_equal(again.predict_proba(X), whole.predict_proba(X))
+    frame = pa.table({"a": X[:, 0], "b": X[:, 1]})
+    np.testing.assert_array_equal(again.predict_proba(frame), whole.predict_proba(frame))
     assert again.elbo_ == whole.elbo_
 
 

@@ -35,6 +35,9 @@ WAYS = {
     "errors drawn anew": {"input_noise": "resample"},
     "errors, row by row": {"input_noise": "parametric"},
 }
+SLOW = ["engine MeanField 2", "selection, many classes", "some of the classes"]
+SLOW += ["decoupled on batches", "an easier beginning", "errors drawn anew", "errors, row by row"]
+BY_WAY = [pytest.param(way, marks=pytest.mark.slow if way in SLOW else ()) for way in WAYS]
 SEGMENTS = 3  # of which all but the last are killed
 
 
@@ -79,7 +82,7 @@ def killing(monkeypatch, after):
     return saved
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", BY_WAY)
 def test_a_fit_that_was_killed_ends_with_the_same_bits(way, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         saved = killing(patch, np.inf)

@@ -38,19 +38,19 @@ class Streamed:
         """What stands for X where places to begin are looked for."""
         return Inputs(self)
 
-    def fingerprints(self) -> dict[str, str]:
-        """What tells them from others: where they are, and what the first pass found."""
-        found, sample = self.found, self.found.sample
-        parts = (found.counts, found.of_classes, *found.of_levels.values(), *sample, self.sizes)
-        return {
-            "the files": fingerprint(repr(self.pieces.fingerprint)),
-            "the columns and what they are for": fingerprint(repr(self.coder.roles)),
-            "the rows": fingerprint(repr([fingerprint(part) for part in parts])),
-        }
-
     def survey(self, levels: np.ndarray, n_classes: int) -> Survey:
         """What the first pass found."""
         return self.found
+
+    def fingerprints(self) -> dict[str, str]:
+        """What tells them from others: the files, and what the first pass found."""
+        found, roles = self.found, (self.coder.roles, self.coder.names)
+        seen = [self.sizes, found.counts, found.of_classes, found.sample.X, found.sample.weight]
+        return {
+            "the files": fingerprint(repr(self.pieces.fingerprint)),
+            "the columns": fingerprint(repr(roles)),
+            "the rows": fingerprint([fingerprint(part) for part in seen]),
+        }
 
     def rows(self, scaling: Scaling, dtype: Any, redraw: bool) -> SourceRows:
         """As inference sees them."""

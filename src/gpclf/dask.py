@@ -30,6 +30,7 @@ try:
         is_array,
         is_frame,
         parts_of,
+        sizes_of,
         width_of,
     )
     from gpclf.data.sources.dask_rows import Cluster, sent
@@ -233,7 +234,7 @@ def _partitions(X: Any, names: list[str] | None) -> list[tuple[Delayed, Any]]:
     """The partitions of X, and how many rows each has, where that is known."""
     if is_array(X):
         width_of(X)
-        return list(zip(parts_of(X), X.chunks[0], strict=True))
+        return list(zip(parts_of(X), sizes_of(X), strict=True))
     if is_frame(X):
         return [(part, np.nan) for part in parts_of(X)]
     assert names is not None

@@ -27,7 +27,7 @@ def cluster():
     with (
         dask.config.set(QUIET),
         LocalCluster(
-            n_workers=1, processes=True, threads_per_worker=1, dashboard_address=None
+            n_workers=1, processes=True, threads_per_worker=1, dashboard_address=":0"
         ) as made,
         Client(made, set_as_default=False) as client,
     ):
@@ -105,13 +105,13 @@ def _killed_in_a_pass(made, client, rows, survivors):
         began.set()  # a pass over all rows is done, and the next one follows at once
 
     def run():
-        found.append(_fitted(client, _lazy(rows, 0.05), persist=False, callback=told))
+        found.append(_fitted(client, _lazy(rows, 0.1), persist=False, callback=told))
 
     fit = threading.Thread(target=run, daemon=True)
     fit.start()
     assert began.wait(LIMIT)
-    time.sleep(0.2)
-    assert any(client.processing().values())  # in the middle of one
+    while not any(client.processing().values()):  # in the middle of one
+        assert fit.is_alive()
     for nanny in list(made.workers.values())[survivors:]:
         os.kill(nanny.pid, signal.SIGKILL)
     made.scale(survivors)  # they do not come back

@@ -35,9 +35,8 @@ WAYS = {
     "errors drawn anew": {"input_noise": "resample"},
     "errors, row by row": {"input_noise": "parametric"},
 }
-SLOW = ["engine MeanField 2", "selection, many classes", "some of the classes"]
-SLOW += ["decoupled on batches", "an easier beginning", "errors drawn anew", "errors, row by row"]
-BY_WAY = [pytest.param(way, marks=pytest.mark.slow if way in SLOW else ()) for way in WAYS]
+AT_ONCE = ["engine PowerEP", "selection", "adam", "validation rows"]  # the others are slow
+BY_WAY = [pytest.param(way, marks=() if way in AT_ONCE else pytest.mark.slow) for way in WAYS]
 SEGMENTS = 3  # of which all but the last are killed
 
 

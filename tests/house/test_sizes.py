@@ -117,6 +117,8 @@ def test_nobody_else_goes_from_chunk_to_chunk():
         name
         for name, tree in TREES.items()
         for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and node.attr == "chunks"
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "chunks"
     }
     assert who == {ROWS_HOUSE}

@@ -44,7 +44,7 @@ class Commands(TyperGroup):
         except (typer.Exit, typer.Abort):
             raise
         except KeyboardInterrupt as stopped:
-            _say(f"Stopped: {stopped or 'nothing was written.'}", ctx)
+            _say(f"Stopped: {str(stopped) or 'nothing was written.'}", ctx)
             raise typer.Exit(STOPPED) from None
         except BrokenPipeError:  # as `head` leaves one behind
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

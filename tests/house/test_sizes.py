@@ -11,6 +11,7 @@ FILES = {str(path.relative_to(SOURCE)): path for path in sorted(SOURCE.rglob("*.
 TREES = {name: ast.parse(path.read_text()) for name, path in FILES.items()}
 LINES, PARAMETERS = 60, 8
 ENGINES_HOUSE, ROWS_HOUSE = "inference/engines/__init__.py", "data/rows.py"
+ELSEWHERE = "data/sources/dask_rows.py"  # on other machines, of the sums of `ROWS_HOUSE` there
 
 
 def functions(tree):
@@ -108,7 +109,7 @@ def test_there_is_one_sum_over_rows():
         for function, owner in functions(tree)
         if function.name == "sum" and owner is not None
     ]
-    assert sums == [ROWS_HOUSE]
+    assert sums == [ROWS_HOUSE, ELSEWHERE]
 
 
 def test_nobody_else_goes_from_chunk_to_chunk():

@@ -5,8 +5,10 @@ process 65,530: after some 200 fits of different shapes none would be left, and 
 ours are given back when there are many.
 """
 
+import sys
 from collections.abc import Callable
 from functools import update_wrapper, wraps
+from importlib import import_module
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import jax
@@ -62,6 +64,11 @@ class Program(Generic[R]):
             self._compiled = _Compiled(jitted, options)
             return self._compiled
 
+    def __reduce__(self) -> Any:
+        """To another process as its place in the library: there it is compiled anew."""
+        places = vars(sys.modules[self.__module__]).items()
+        return _program_at, (self.__module__, next(name for name, at in places if at is self))
+
     def count(self) -> int:
         """For how many shapes there is a program."""
         return self._compiled.jitted._cache_size() if self._compiled else 0
@@ -70,6 +77,10 @@ class Program(Generic[R]):
         """Give all of them back."""
         if self._compiled:
             self._compiled.jitted.clear_cache()
+
+
+def _program_at(module: str, name: str) -> "Program":
+    return getattr(import_module(module), name)
 
 
 def _any_refused(options: dict[str, Any]) -> bool:

@@ -60,6 +60,7 @@ def leave_one_out(
     m, _ = moments(q)
     likelihood = prepared.model.likelihood
     assert isinstance(likelihood, Likelihood)  # of all classes
+    n_rows = rows.n_rows
 
     def found(chunk: Chunk, own: Sites | None = None) -> tuple[tuple[Any, Any, Any], Any]:
         weight = np.asarray(chunk.weight, np.float64)
@@ -67,7 +68,7 @@ def leave_one_out(
         mu, nu, left = map(np.asarray, _without_own_site(*ready, chunk, own))
         logs = log_probabilities(likelihood, mu, nu)
         of_own = np.where(weight > 0, logs[np.arange(len(logs)), chunk.y], 0.0)
-        kept = logs[weight > 0] if rows.n_rows * logs.shape[1] <= KEPT_NUMBERS else None
+        kept = logs[weight > 0] if n_rows * logs.shape[1] <= KEPT_NUMBERS else None
         return (weight @ of_own, weight @ (left < UNSURE), weight.sum()), kept
 
     (score, unsure, total), kept = rows.sum_and_keep(found, *([] if held is None else [held]))

@@ -51,8 +51,10 @@ class PowerRule(Rule):
         if not np.isfinite(kl):
             return Seen(np.nan, m)
 
+        fraction = self.fraction
+
         def found(chunk: Chunk, own: Sites) -> tuple[Swept, Sites]:
-            one = cavity_pass(prepared, m, chunk, own, self.fraction)
+            one = cavity_pass(prepared, m, chunk, own, fraction)
             assert one.sites is not None
             return one._replace(sites=None), Sites(*map(np.asarray, one.sites))
 
@@ -69,8 +71,10 @@ class PowerRule(Rule):
         if not np.isfinite(kl):
             return Seen(np.nan, m)
 
+        fraction = self.fraction
+
         def found(chunk: Chunk, own: Sites) -> tuple[tuple, object]:
-            one, improper = energy_pass(prepared, m, chunk, own, self.fraction)
+            one, improper = energy_pass(prepared, m, chunk, own, fraction)
             return (one.sums(), improper), one.by_features
 
         (sums, improper), by_features = rows.sum_and_keep(found, held)

@@ -162,9 +162,11 @@ class Variational(Rule):
         if not np.isfinite(kl):
             return Seen(np.nan, m)
 
+        wanted = held is not None  # not `held` itself, where `found` goes to where the rows are
+
         def found(chunk: Chunk) -> tuple[Pass, tuple]:
             one = gradient_pass(prepared, m, chunk)
-            sites = None if held is None else Sites(*map(np.asarray, one.sites))
+            sites = Sites(*map(np.asarray, one.sites)) if wanted else None
             return one.sums(), (sites, one.by_features if keep_features else None)
 
         sums, kept = rows.sum_and_keep(found)
@@ -174,7 +176,7 @@ class Variational(Rule):
             float(sums.bound) - kl,
             m,
             sums.statistics(m).target(),
-            None if held is None else Kept(sites for sites, _ in kept),
+            Kept(sites for sites, _ in kept) if wanted else None,
             sums,
             Kept(by_features for _, by_features in kept) if keep_features else None,
         )

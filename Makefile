@@ -49,7 +49,7 @@ LOWEST = import re, tomllib; \
   project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
   extras = project["optional-dependencies"]; \
   tools = r"gpclf|import-linter|pyright|pytest-xdist|ruff"; \
-  needed = project["dependencies"] + extras["excel"] + extras["dev"]; \
+  needed = project["dependencies"] + extras["excel"] + extras["dask"] + extras["dev"]; \
   print(*(each.replace(">=", "==") for each in needed if not re.match(tools, each)), sep="\n")
 
 $(VENV)-lowest/.done: pyproject.toml
@@ -120,6 +120,9 @@ bench-race-all: bench-setup ## the same against all five rivals
 bench-large: bench-setup ## seconds to the rivals' NLL after 180 s, on 581,012 and 1,712,467 rows
 	$(BIN)/python benchmarks/large.py \
 	  --gpflow-python $(VENV)-gpflow/bin/python --gpytorch-python $(VENV)-gpytorch/bin/python
+
+bench-dask: $(VENV)/.dev ## two worker processes of Dask's beside the plain fit, 1.7 million rows
+	$(BIN)/python benchmarks/dask_workers.py
 
 $(VENV)/.rivals: $(VENV)/.dev
 	$(BIN)/pip install --quiet --disable-pip-version-check catboost lightgbm xgboost
@@ -199,6 +202,6 @@ clean: ## remove the environments and build products
 	rm -rf $(VENV) $(VENV)-lowest $(VENV)-gpflow $(VENV)-gpytorch $(VENV)-pytabkit $(VENV)-docs build dist .pytest_cache .ruff_cache
 
 .PHONY: help demo check test test-browser test-slow test-lowest docs format clean bench-setup bench-accuracy bench-likelihoods \
-	bench-categorical bench-missing bench-classes bench-race bench-race-all bench-large bench-compare bench-compare-setup bench-compare-others bench-few-rows bench-seconds bench-engines bench-papers bench-step \
+	bench-categorical bench-missing bench-classes bench-race bench-race-all bench-large bench-dask bench-compare bench-compare-setup bench-compare-others bench-few-rows bench-seconds bench-engines bench-papers bench-step \
 	bench-prediction bench-cold bench-scaling bench-quick bench-noise bench-fermi bench-noise-uci \
 	bench-noise-mnist bench-active bench-disk

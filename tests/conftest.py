@@ -59,10 +59,11 @@ def x64():
         yield
 
 
-@pytest.fixture
-def sent_unchecked(monkeypatch):
+@pytest.fixture(scope="module")
+def sent_unchecked():
     """Functions travel without the checks of shapes that tests put around them."""
-    parcels = pytest.importorskip("gpclf.data.sources.parcels")
+    from gpclf.data.sources import parcels
+
     whole = parcels.Packer.reducer_override
 
     def reduced(self, obj):
@@ -73,7 +74,9 @@ def sent_unchecked(monkeypatch):
             return operator.itemgetter(0), ((inner,),)
         return whole(self, obj)
 
-    monkeypatch.setattr(parcels.Packer, "reducer_override", reduced)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parcels.Packer, "reducer_override", reduced)
+        yield
 
 
 def _source(function):

@@ -10,9 +10,8 @@ import pytest
 from dask.delayed import delayed
 
 import cases
-from gpclf.data import ArrayRows, Kept
-from gpclf.data.sources.dask_rows import DaskRows
-from gpclf.data.sources.pieces import Piece
+from gpclf.data import ArrayRows, Block, Kept, Survey
+from gpclf.data.sources.dask_rows import Cluster, DaskBlocks, DaskRows
 from gpclf.gaussian import Natural, moments
 from gpclf.inference import Settings, Sizes, fit
 from gpclf.inference.passes import gradient_pass
@@ -34,20 +33,14 @@ def as_if_far_away():
         yield
 
 
-def in_pieces(source, ends, weight=None):
+def in_blocks(source, ends):
     """Rows of an array, cut at these places."""
-    cuts = [0, *ends, source.n_rows]
-    weight = source.weight if weight is None else weight
-    parts = [Piece(source.X[a:b], source.y[a:b], weight[a:b]) for a, b in pairwise(cuts)]
-    return DaskRows(
-        [delayed(part, traverse=False) for part in parts],
-        [part.n_rows for part in parts],
-        float(weight.sum()),
-        bool(np.any(weight < 1)),
-        source.X.shape[1],
-        scaling=None,
-        dtype=source.dtype,
-    )
+    whole = Block(source.X, source.y, source.weight, None)
+    parts = [whole.part(slice(*cut)) for cut in pairwise([0, *ends, source.n_rows])]
+    sizes = [part.n_rows for part in parts]
+    blocks = DaskBlocks([delayed(part, traverse=False) for part in parts], sizes, Cluster())
+    found = Survey.of(source.X, source.weight, np.zeros(source.X.shape[1], bool))
+    return DaskRows(blocks, found, None, source.dtype)
 
 
 def _passed(rows, theta, n_latent):
@@ -58,7 +51,7 @@ def _passed(rows, theta, n_latent):
 
 def test_one_piece_gives_the_bits_of_an_array(x64):
     theta, source, n_latent = problem("Softmax")
-    one, array = in_pieces(source, []).in_chunks(16), source.in_chunks(16)
+    one, array = in_blocks(source, []).in_chunks(16), source.in_chunks(16)
     for there, here in zip(
         *(jax.tree.leaves(_passed(rows, theta, n_latent)) for rows in (one, array)), strict=True
     ):
@@ -67,7 +60,7 @@ def test_one_piece_gives_the_bits_of_an_array(x64):
 
 def test_pieces_of_any_length_add_up_to_the_whole_an_empty_one_too(x64):
     theta, source, n_latent = problem("Softmax")
-    several = in_pieces(source, [3, 3, 20])
+    several = in_blocks(source, [3, 3, 20])
     for there, here in zip(
         *(jax.tree.leaves(_passed(rows, theta, n_latent)) for rows in (several, source)),
         strict=True,
@@ -77,7 +70,7 @@ def test_pieces_of_any_length_add_up_to_the_whole_an_empty_one_too(x64):
 
 def test_rows_are_taken_as_from_an_array(x64):
     _, source, _ = problem("Softmax")
-    several, rows = in_pieces(source, [3, 3, 20]), np.array([30, 2, 21, 3, 19])
+    several, rows = in_blocks(source, [3, 3, 20]), np.array([30, 2, 21, 3, 19])
     for draws in (None, np.random.default_rng(0)):
         there, here = several.take(rows, draws), source.take(rows, draws)
         for one, other in zip(
@@ -90,7 +83,7 @@ def test_rows_are_taken_as_from_an_array(x64):
 
 def test_what_is_kept_comes_back_to_its_own_chunk(x64):
     _, source, _ = problem("Probit")
-    several = in_pieces(source, [3, 3, 20]).in_chunks(8)
+    several = in_blocks(source, [3, 3, 20]).in_chunks(8)
     found = several.keep(lambda chunk: np.asarray(chunk.rows)[np.asarray(chunk.weight) > 0])
     np.testing.assert_array_equal(np.concatenate(found), np.arange(ROWS))
     total = several.sum(lambda chunk, own: np.sum(np.asarray(chunk.rows)[: len(own)] - own), found)
@@ -111,7 +104,7 @@ def test_neither_arrays_of_jax_nor_programs_travel(x64):
 
 def test_a_second_pass_compiles_nothing(x64, traces):
     theta, source, n_latent = problem("Softmax")
-    rows = in_pieces(source, [10, 20])
+    rows = in_blocks(source, [10, 20])
     _passed(rows, theta, n_latent)
     traces.clear()
     further = theta._replace(Z=theta.Z + 0.1)
@@ -121,7 +114,7 @@ def test_a_second_pass_compiles_nothing(x64, traces):
 
 def test_the_rows_themselves_are_never_sent(x64):
     _, source, _ = problem("Probit")
-    rows = in_pieces(source, [20])
+    rows = in_blocks(source, [20])
     with pytest.raises(TypeError, match="about to be sent"):
         rows.sum(lambda chunk: np.float64(rows.n_rows))
 
@@ -135,7 +128,7 @@ def test_every_engine_fits_pieces_as_it_fits_an_array(case, x64):
     plan = engine.plan(Sizes(ROWS, n_latent, POINTS, 3), 6)._replace(chunk_rows=16)
     ends = [
         fit(theta, n_latent, rows, engine, plan, Settings(), np.random.default_rng(0))
-        for rows in (source, in_pieces(source, [10, 10, 25]))
+        for rows in (source, in_blocks(source, [10, 10, 25]))
     ]
     near = 0.02 if case == "PowerEP" else 1e-8  # its steps begin elsewhere, and end by a gap
     np.testing.assert_allclose(ends[1].objective, ends[0].objective, rtol=min(near, 1e-5))

@@ -39,7 +39,7 @@ def _code(page):
         "../README",
     ],
 )
-def test_the_code_of_a_page_runs(page, monkeypatch, few_places):
+def test_the_code_of_a_page_runs(page, monkeypatch, few_places, sent_unchecked):
     """With fewer evaluations and nodes than a reader's: here it is enough that it runs."""
     monkeypatch.setattr(plan, "EVALUATIONS", 6)
     monkeypatch.setattr(selection, "MOST_CHOICES", 3)

@@ -46,7 +46,7 @@ class Block(NamedTuple):
         """What one pass finds."""
         return Survey.of(self.X, self.weight, levels > 0, self.y, self.std, n_classes)
 
-    def rows(self, scaling: Scaling, dtype: Any, redraw: bool) -> ArrayRows:
+    def rows(self, scaling: Scaling | None, dtype: Any, redraw: bool) -> ArrayRows:
         """As inference sees them."""
         X, y, weight, std = self
         return ArrayRows(X, y, weight, scaling=scaling, dtype=dtype, std=std, redraw=redraw)

@@ -126,6 +126,12 @@ class Moments:
         self.mean = ratio * self.mean + share * far
         self.squares = ratio**2 * self.squares + squares + old * share * far**2
 
+    def join(self, other: "Moments") -> None:
+        """With those of other rows."""
+        unit = np.maximum(self.unit, other.unit)
+        ratio = other.unit / np.where(unit > 0, unit, 1.0)
+        self._merge(unit, other.total, ratio * other.mean, ratio**2 * other.squares)
+
     def found(self, column: int) -> tuple[float, float, float]:
         """Mean and standard deviation in units of the largest entry, and that."""
         if not self.total[column] > 0:  # no number at all
@@ -169,8 +175,8 @@ class Survey:
         for first in range(0, len(X), AT_ONCE):
             block = slice(first, first + AT_ONCE)
             found.add(X[block], weight[block], None if y is None else y[block])
-        found.of_classes = _grown(found.of_classes, n_classes)
-        found.counts = _grown(found.counts, n_classes)
+        found.of_classes = grown(found.of_classes, n_classes)
+        found.counts = grown(found.counts, n_classes)
         rows = drawn(len(X))
         found.sample = Sample(X, weight if rows is None else weight[rows], rows)
         if std is not None:
@@ -190,20 +196,27 @@ class Survey:
             places = X[:, column].astype(np.intp) + 1  # a gap, while levels are found, is −1
             counts = np.bincount(places, weight)
             self.of_gaps[column] += counts[0]
-            self.of_levels[column] = _grown(before, len(counts) - 1)
+            self.of_levels[column] = grown(before, len(counts) - 1)
             self.of_levels[column][: len(counts) - 1] += counts[1:]
         if y is not None:
             of_classes, counts = np.bincount(y, weight), np.bincount(y)
-            self.of_classes = _grown(self.of_classes, len(counts))
-            self.counts = _grown(self.counts, len(counts))
+            self.of_classes = grown(self.of_classes, len(counts))
+            self.counts = grown(self.counts, len(counts))
             self.of_classes[: len(counts)] += of_classes
             self.counts[: len(counts)] += counts
 
+    def join(self, other: "Survey") -> None:
+        """With the counts and moments of other rows; levels and classes are no concern of this."""
+        self.n_rows += other.n_rows
+        self.total += other.total
+        self.even, self.uneven = self.even and other.even, self.uneven or other.uneven
+        self.numbers.join(other.numbers)
+
     def shares(self, column: int, count: int) -> np.ndarray:
         """The share of each of `count` levels."""
-        return _grown(self.of_levels[column], count)[:count] / self.total
+        return grown(self.of_levels[column], count)[:count] / self.total
 
 
-def _grown(known: np.ndarray, count: int) -> np.ndarray:
+def grown(known: np.ndarray, count: int) -> np.ndarray:
     """At least so many entries, those that are new 0."""
     return np.concatenate([known, np.zeros(max(0, count - len(known)), known.dtype)])

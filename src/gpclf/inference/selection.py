@@ -177,7 +177,7 @@ def _for_themselves(rows: Rows, most: int, rng: np.random.Generator) -> Rows:
     On the few that it sees it would then be sure of the wrong thing, and a timid kernel the best.
     """
     if most >= rows.n_rows:
-        return rows
+        return rows.sample(most, rng)  # all of them, in memory
     some = rows.take(np.sort(rng.choice(rows.n_rows, most, replace=False)))
     return some.lighter(most / rows.n_rows)
 

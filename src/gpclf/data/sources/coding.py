@@ -4,7 +4,7 @@ In the first pass levels and classes are found as they come and have provisional
 are known they are sorted. A later pass that finds another one finds another table.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from reprlib import repr as shortened
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from gpclf.data.block import Block
 from gpclf.data.columns import FEW, MOST_LEVELS, Columns, refuse_width
-from gpclf.data.sources.base import Piece, Pieces, Roles
+from gpclf.data.sources.base import Piece, Roles
 from gpclf.data.sources.kinds import NUMBERS, TRUTH, WORDS, compute, kind_of
 
 MOST_CLASSES = 10_000
@@ -158,6 +158,11 @@ class Coder:
         self.class_weight = class_weight
 
     @property
+    def is_level(self) -> np.ndarray:
+        """For each feature whether it holds levels."""
+        return np.isin(np.arange(len(self.names)), list(self.levels))
+
+    @property
     def columns(self) -> list[str]:
         """All that are read."""
         return list(dict.fromkeys([*self.names, *self.roles.beside]))
@@ -197,12 +202,7 @@ class Coder:
                 f"Column {place.column!r} of {place.where} holds {kind}: convert it to words."
             )
         codes = known.codes(values, place)
-        if known.full:
-            self._refuse_numbers(number)
-            raise ValueError(
-                f"Column {place.column!r} has more than {MOST_LEVELS:,} categories, each of which "
-                "becomes a column: drop it, group its rare categories, or encode it as numbers."
-            )
+        self.refuse_many(number)
         missing = codes < 0
         if known.rank is None:
             self.gaps.setdefault(number, -1.0) if missing.any() else None
@@ -243,12 +243,26 @@ class Coder:
                 f"A label is missing in {place.of(int(np.argmax(y < 0)))}{more}: drop such rows or "
                 "label them."
             )
+        self.refuse_many_classes()
+        return y
+
+    def refuse_many(self, number: int) -> None:
+        """One sentence where a column has too many levels."""
+        if self.levels[number].full:
+            self._refuse_numbers(number)
+            raise ValueError(
+                f"Column {self.names[number]!r} has more than {MOST_LEVELS:,} categories, each of "
+                "which becomes a column: drop it, group its rare categories, or encode it as "
+                "numbers."
+            )
+
+    def refuse_many_classes(self) -> None:
+        """One sentence where labels are no classes."""
         if self.labels.full:
             raise ValueError(
-                f"The label {place.column!r} has more than {MOST_CLASSES:,} different values: it "
-                "must hold classes."
+                f"The label {self.roles.label!r} has more than {MOST_CLASSES:,} different values: "
+                "it must hold classes."
             )
-        return y
 
     def _of_classes(self) -> np.ndarray:
         """The weight of each class, by its present place."""
@@ -322,10 +336,10 @@ def _is_number(value: str) -> bool:
         return False
 
 
-def label_counts(pieces: Pieces, label: str) -> dict[Any, int]:
-    """How many rows each class has, in a pass over the label alone."""
+def label_counts(pieces: Iterable[Piece], label: str) -> dict[Any, int]:
+    """How many rows each class has, by the label alone."""
     known, counts = Distinct(MOST_CLASSES), np.zeros(0, np.int64)
-    for piece in pieces.read([label]):
+    for piece in pieces:
         rows = piece.rows.unify_dictionaries()
         y = known.codes(whole(rows[label]), Place(piece.where, 0, label))
         if known.full:

@@ -1,8 +1,8 @@
-"""Rows in pieces that a Dask graph makes, on workers of a cluster or in threads.
+"""Rows in blocks that a Dask graph makes, on workers of a cluster or in threads.
 
-A pass is one graph: a pure task for each piece, then a sum in pairs, always in the order of the
-pieces. So the numbers are the same for any number of workers, in whatever order these come and go,
-and what a dead one had is made again. A task gets its piece, and the parcel of the pass, which is a
+A pass is one graph: a pure task for each block, then a sum in pairs, always in the order of the
+blocks. So the numbers are the same for any number of workers, in whatever order these come and go,
+and what a dead one had is made again. A task gets its block, and the order of the pass, which is a
 task itself.
 """
 
@@ -10,48 +10,76 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
-from dask.base import compute
+from dask.base import compute, persist
 from dask.delayed import Delayed, delayed
 
+from gpclf.data.block import Block, joined
 from gpclf.data.chunk import Chunk
 from gpclf.data.rows import ArrayRows, Kept, Rows
 from gpclf.data.scaling import Scaling
-from gpclf.data.sources import pieces as tasks
+from gpclf.data.sources import work
 from gpclf.data.sources.parcels import Order, opened, packed
-from gpclf.data.sources.pieces import Pass, Piece
+from gpclf.data.sources.work import Pass
+from gpclf.data.survey import Survey
 
 T = TypeVar("T")
 K = TypeVar("K")
 
-STEP = 64  # chunks are as long as the longest piece, rounded up to so many rows
+STEP = 64  # chunks are as long as the longest block, rounded up to so many rows
+
+
+class Cluster:
+    """Where graphs are computed: by a client of Dask's, or as Dask itself does."""
+
+    def __init__(self, client: Any = None):
+        self.client = client
+
+    def __call__(self, wanted: Sequence[Delayed]) -> list[Any]:
+        """Their values, here."""
+        more = {} if self.client is None else {"scheduler": self.client}
+        return list(compute(*wanted, **more))
+
+    def holds(self, wanted: Sequence[Delayed]) -> list[Delayed]:
+        """The same values, kept where they are computed."""
+        return list(persist(*wanted) if self.client is None else self.client.persist(list(wanted)))
+
+
+class DaskBlocks:
+    """Delayed blocks, and how many rows each has."""
+
+    def __init__(self, blocks: Sequence[Delayed], sizes: Sequence[int], cluster: Cluster):
+        self.blocks, self.sizes, self.cluster = list(blocks), np.asarray(sizes, np.intp), cluster
+        self.firsts = np.cumsum(self.sizes) - self.sizes
+        self.n_rows = int(self.sizes.sum())
+
+    def take(self, rows: np.ndarray) -> Block:
+        """Some rows by their numbers, in this order."""
+        rows = np.asarray(rows)
+        order = np.argsort(rows, kind="stable")
+        ends = np.searchsorted(rows[order], np.append(self.firsts, self.n_rows))
+        some, wanted = delayed(work.some_of), []
+        for number, block in enumerate(self.blocks):
+            own = rows[order[ends[number] : ends[number + 1]]] - self.firsts[number]
+            if len(own):
+                wanted.append(some(block, own))
+        back = np.argsort(order, kind="stable")
+        return joined(self.cluster(wanted)).part(back)
 
 
 class DaskRows(Rows):
-    """Rows of delayed pieces, of which `lengths` are known; `client` computes, None: Dask's own."""
+    """Rows of delayed blocks, which are all of what the survey found."""
 
-    def __init__(
-        self,
-        pieces: Sequence[Delayed],
-        lengths: Sequence[int],
-        total_weight: float,
-        uneven: bool,
-        width: int,
-        *,
-        scaling: Scaling | None,
-        dtype: np.dtype,
-        client: Any = None,
-    ):
-        self.pieces, self.lengths, self.client = list(pieces), np.asarray(lengths), client
-        self.firsts = np.cumsum(self.lengths) - self.lengths
-        self._total_weight, self._uneven = total_weight, uneven
-        self.scaling = scaling
-        nothing = np.zeros((1, width)), np.zeros(1, np.int32), np.ones(1)
-        self._like = ArrayRows(*nothing, scaling=scaling, dtype=dtype)  # a row like all others
+    def __init__(self, blocks: DaskBlocks, found: Survey, scaling: Scaling | None, dtype: Any):
+        self.blocks, self.found, self.scaling = blocks, found, scaling
+        width = len(found.is_level)
+        std = None if found.typical is None else np.zeros((1, width))
+        like = Block(np.zeros((1, width)), np.zeros(1, np.int32), np.ones(1), std)
+        self._like = like.rows(scaling, dtype, redraw=False)  # a row as all others
         self.chunk_rows = self._longest
 
     @property
     def _longest(self) -> int:
-        return -(-int(self.lengths.max(initial=1)) // STEP) * STEP
+        return -(-int(self.blocks.sizes.max(initial=1)) // STEP) * STEP
 
     def _copy(self, **changes: Any) -> "DaskRows":
         made = object.__new__(DaskRows)
@@ -63,13 +91,13 @@ class DaskRows(Rows):
 
     @property
     def n_rows(self) -> int:
-        """Of all pieces."""
-        return int(self.lengths.sum())
+        """Of all blocks."""
+        return self.blocks.n_rows
 
     @property
     def total_weight(self) -> float:
-        """As told."""
-        return self._total_weight
+        """As the first pass added them up."""
+        return self.found.total
 
     @property
     def n_columns(self) -> int:
@@ -78,15 +106,15 @@ class DaskRows(Rows):
 
     @property
     def uneven(self) -> bool:
-        """As told."""
-        return self._uneven
+        """Whether a weight is below one."""
+        return self.found.uneven
 
     def in_chunks(self, chunk_rows: int) -> "DaskRows":
-        """The same pieces; in shorter chunks where all pieces are."""
+        """The same blocks; in shorter chunks where all blocks are."""
         return self._copy(chunk_rows=min(chunk_rows, self._longest))
 
     def in_double(self) -> "DaskRows":
-        """The same pieces."""
+        """The same blocks."""
         return self._copy(_like=self._like.in_double())
 
     def blank(self) -> Chunk:
@@ -101,19 +129,15 @@ class DaskRows(Rows):
         return Pass(statistics, self.scaling, self._like.dtype, self.chunk_rows)
 
     def chunks(self) -> Iterator[Chunk]:
-        """Piece after piece comes here: for the few rows that a test has."""
-        for piece, first in zip(self.pieces, self.firsts, strict=True):
-            (here,) = self._computed([piece])
+        """Block after block comes here."""
+        for block, first in zip(self.blocks.blocks, self.blocks.firsts, strict=True):
+            (here,) = self.blocks.cluster([block])
             if here.n_rows:
-                yield from tasks.as_rows(here, first, self._asked(None)).keep(lambda chunk: chunk)
-
-    def _computed(self, wanted: list[Delayed]) -> list[Any]:
-        more = {} if self.client is None else {"scheduler": self.client}
-        return list(compute(*wanted, **more))
+                yield from work.as_rows(here, first, self._asked(None)).keep(lambda chunk: chunk)
 
     def sum(self, statistics: Callable[..., T], *kept: Kept) -> T:
-        """In pairs of pieces, in their order."""
-        return self._passed(statistics, kept, keeps=False)[0]
+        """In pairs of blocks, in their order."""
+        return self._passed(_Summed(statistics), kept, keeps=False)[0]
 
     def sum_and_keep(
         self, statistics: Callable[..., tuple[T, K]], *kept: Kept
@@ -124,31 +148,31 @@ class DaskRows(Rows):
     def _passed(self, statistics: Any, kept: tuple[Kept, ...], keeps: bool) -> tuple[Any, Kept]:
         if not self.n_rows:
             raise ValueError("There are no rows to sum over.")
-        counts = -(-self.lengths // self.chunk_rows)
+        counts = -(-self.blocks.sizes // self.chunk_rows)
         if any(len(part) != counts.sum() for part in kept):
             lengths = ", ".join(str(len(part)) for part in kept)
             raise ValueError(
                 f"There are {counts.sum()} chunks, but something is kept of {lengths}."
             )
-        asked = Order.of(self._asked(statistics if keeps else Summed(statistics)))
-        order = delayed(asked, name=f"gpclf-pass-{asked.name}", traverse=False)
-        ends = np.cumsum(counts)
-        task, total = delayed(tasks.passed_over), delayed(tasks.total_of)
+        order = sent(Order.of(self._asked(statistics)))
+        task, ends = delayed(work.passed_over), np.cumsum(counts)
+        pairs = zip(ends - counts, ends, strict=True)
+        own = [packed([Kept(part[first:end]) for part in kept]) for first, end in pairs]
         found = [
-            task(piece, int(first), order, packed([Kept(part[end - count : end]) for part in kept]))
-            for piece, first, end, count in zip(self.pieces, self.firsts, ends, counts, strict=True)
+            task(block, int(first), order, beside)
+            for block, first, beside in zip(
+                self.blocks.blocks, self.blocks.firsts, own, strict=True
+            )
         ]
+        total, keep = delayed(work.total_of), delayed(work.kept_of)
         wanted = [summed([total(one) for one in found])]
-        if keeps:
-            keep = delayed(tasks.kept_of)
-            wanted += [keep(one) for one in found]
-        whole, *parts = self._computed(wanted)
-        return opened(whole), Kept(own for part in parts for own in opened(part))
+        wanted += [keep(one) for one in found] if keeps else []
+        whole, *parts = self.blocks.cluster(wanted)
+        return opened(whole), Kept(each for part in parts for each in opened(part))
 
     def take(self, rows: np.ndarray, rng: np.random.Generator | None = None) -> ArrayRows:
-        """Each piece gives its own; here they come in the order that was asked for."""
-        found = self.fetched(rows)
-        taken = ArrayRows(*found, scaling=self.scaling, dtype=self._like.dtype)
+        """Each block gives its own; they stand for all as those of an array do."""
+        taken = self.blocks.take(rows).rows(self.scaling, self._like.dtype, redraw=False)
         taken = taken.in_chunks(self.chunk_rows).at(np.asarray(rows))
         return taken.standing_for(self.n_rows, self.total_weight, rng)
 
@@ -158,23 +182,8 @@ class DaskRows(Rows):
             return super().sample(n_rows, rng)
         return self.take(np.arange(self.n_rows))
 
-    def fetched(self, rows: np.ndarray) -> Piece:
-        """Rows as the pieces have them, in the order of their numbers in `rows`."""
-        rows = np.asarray(rows)
-        order = np.argsort(rows, kind="stable")
-        places = np.searchsorted(rows[order], np.append(self.firsts, self.n_rows))
-        some, wanted = delayed(tasks.some_of), []
-        for number, piece in enumerate(self.pieces):
-            own = rows[order[places[number] : places[number + 1]]] - self.firsts[number]
-            if len(own):
-                wanted.append(some(piece, own))
-        found = self._computed(wanted)
-        joined = (np.concatenate(part) for part in zip(*found, strict=True))
-        back = np.argsort(order, kind="stable")
-        return Piece(*(part[back] for part in joined))
 
-
-class Summed:
+class _Summed:
     """Statistics of which nothing is kept."""
 
     def __init__(self, statistics: Callable[..., Any]):
@@ -184,9 +193,14 @@ class Summed:
         return self.statistics(*own), None
 
 
+def sent(order: Order) -> Delayed:
+    """An order as a task of its own, which all others of a graph share."""
+    return delayed(order, name=f"gpclf-order-{order.name}", traverse=False)
+
+
 def summed(parts: list[Delayed]) -> Delayed:
     """In pairs, in their order: so the sum does not depend on who adds what."""
-    add = delayed(tasks.added)
+    add = delayed(work.added)
     while len(parts) > 1:
         pairs = [add(*parts[i : i + 2]) for i in range(0, len(parts) - 1, 2)]
         parts = pairs + parts[len(parts) - len(parts) % 2 :]

@@ -4,7 +4,7 @@ The same questions as of a `Block`, which is in memory: a survey, some rows by t
 as inference sees them. Rows are numbered in the order of the pieces, those of weight 0 left out.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -119,6 +119,23 @@ class Inputs:
 
 def first_pass(table: Table, categorical: Any, class_weight: Any) -> tuple[Streamed, list[str]]:
     """Look at every row once: types, levels, classes, what scaling needs; and the features."""
+    pieces, coder = begun(table, categorical, class_weight, _counts)
+    found, sizes = _surveyed(pieces, coder)
+    check_labels(coder, found, pieces.name)
+    return Streamed(pieces, coder, found, sizes), coder.names
+
+
+def _counts(pieces: Pieces, label: str) -> dict[Any, int]:
+    return label_counts(pieces.read([label]), label)
+
+
+def begun(
+    table: Table,
+    categorical: Any,
+    class_weight: Any,
+    counts: Callable[[Pieces, str], Mapping[Any, int]],
+) -> tuple[Pieces, Coder]:
+    """The pieces of a table, and what makes numbers of them; `counts` are those of labels."""
     pieces = table.open()
     names = table.features(pieces.schema, pieces.name)
     if table.roles.label is None:
@@ -128,28 +145,17 @@ def first_pass(table: Table, categorical: Any, class_weight: Any) -> tuple[Strea
     assert frame is not None
     refuse_dates(frame, names)
     levels = chosen(empty, categorical, names)
-    weights = _class_weights(pieces, table.roles.label, class_weight)
-    coder = Coder(table.roles, names, levels, isinstance(categorical, str), weights)
-    found, sizes = _surveyed(pieces, coder)
-    _check_labels(coder, found, weights, pieces.name)
-    return Streamed(pieces, coder, found, sizes), names
-
-
-def _class_weights(pieces: Pieces, label: str, class_weight: Any) -> Mapping[Any, float]:
-    """By class; what is "balanced" takes a pass over the labels alone."""
-    if class_weight is None:
-        return {}
-    if isinstance(class_weight, Mapping):
-        return class_weight
-    counts = label_counts(pieces, label)
-    total = sum(counts.values())
-    return {value: total / (len(counts) * count) for value, count in counts.items()}
+    weights = class_weight or {}
+    if not isinstance(weights, Mapping):  # "balanced": a pass over the labels alone
+        of_classes = counts(pieces, table.roles.label)
+        total = sum(of_classes.values())
+        weights = {value: total / (len(of_classes) * n) for value, n in of_classes.items()}
+    return pieces, Coder(table.roles, names, levels, isinstance(categorical, str), weights)
 
 
 def _surveyed(pieces: Pieces, coder: Coder) -> tuple[Survey, list[int]]:
     """The first pass; then levels and classes are sorted, in what it found, too."""
-    is_level = np.isin(np.arange(len(coder.names)), list(coder.levels))
-    found, drawing, sizes = Survey(is_level), Drawing(), []
+    found, drawing, sizes = Survey(coder.is_level), Drawing(), []
 
     def read() -> Iterator[Block]:
         for piece in pieces.read(coder.columns):
@@ -162,12 +168,8 @@ def _surveyed(pieces: Pieces, coder: Coder) -> tuple[Survey, list[int]]:
         found.add(block.X, block.weight, block.y)
         errors = () if block.std is None else (block.std,)
         drawing.add(block.X, block.weight, *errors)
-    if found.n_rows < 2:
-        rows = "no row" if found.n_rows == 0 else "1 row"
-        raise ValueError(f"{pieces.name} has {rows} that counts; a fit needs at least 2.")
-    orders, classes = coder.settle(found.of_levels)
+    orders = settled(coder, found, pieces.name)
     X, weight, *errors = drawing.drawn()
-    _sort(found, orders, classes)
     for column, order in orders.items():
         codes = X[:, column].astype(np.intp)
         rank = np.empty(len(order) + 1)
@@ -177,6 +179,16 @@ def _surveyed(pieces: Pieces, coder: Coder) -> tuple[Survey, list[int]]:
     if errors:
         found.typical = np.median(errors[0], axis=0)
     return found, sizes
+
+
+def settled(coder: Coder, found: Survey, name: str) -> dict[int, np.ndarray]:
+    """Sort levels and classes, here and there; the places that levels had."""
+    if found.n_rows < 2:
+        rows = "no row" if found.n_rows == 0 else "1 row"
+        raise ValueError(f"{name} has {rows} that counts; a fit needs at least 2.")
+    orders, classes = coder.settle(found.of_levels)
+    _sort(found, orders, classes)
+    return orders
 
 
 def _sort(found: Survey, orders: dict[int, np.ndarray], classes: np.ndarray) -> None:
@@ -191,9 +203,9 @@ def _sort(found: Survey, orders: dict[int, np.ndarray], classes: np.ndarray) -> 
     found.of_classes, found.counts = weights[classes], counts[classes]
 
 
-def _check_labels(coder: Coder, found: Survey, weights: Mapping[Any, float], name: str) -> None:
+def check_labels(coder: Coder, found: Survey, name: str) -> None:
     """One sentence for labels that make no classes."""
-    classes, label = coder.labels.values, coder.roles.label
+    classes, label, weights = coder.labels.values, coder.roles.label, coder.class_weight
     check_classification_targets(np.repeat(classes, 2))
     if len(classes) < 2:
         raise ValueError(

@@ -38,6 +38,7 @@ class Engine(BaseEstimator, ABC):
     """
 
     name: ClassVar[str]
+    by_sums: ClassVar[bool] = False  # passes give sums; nothing of a row is kept from one to next
     _parameter_constraints: ClassVar[dict[str, list[Any]]]
 
     def validate(self) -> None:

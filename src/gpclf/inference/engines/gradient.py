@@ -53,6 +53,7 @@ class Gradient(Engine):
     """
 
     name = "gradient"
+    by_sums = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "optimizer": [StrOptions({"auto", "lbfgs", "adam", "adadelta"}), None],
         "batch_size": COUNT,

@@ -50,6 +50,7 @@ class Natural(SiteEngine):
     """
 
     name = "natural"
+    by_sums = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "optimizer": [StrOptions({"auto", "lbfgs", "adam"}), None],
         "batch_size": COUNT,

@@ -43,7 +43,7 @@ def rows():
 def frame(rows):
     X, y, weight = rows
     made = pd.DataFrame(X, columns=["distance", "hour", "wind"])
-    made["carrier"] = pd.Categorical(np.array(["A", "B", "C"])[np.arange(ROWS) * 7 % 3])
+    made["carrier"] = np.array(["C", "A", "B", "A"])[np.arange(ROWS) // 31]  # partitions lack some
     return made.assign(status=y, weight=weight)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
+from dask import config
 from dask.base import compute, persist
 from dask.delayed import Delayed, delayed
 
@@ -25,6 +26,8 @@ from gpclf.data.survey import Survey
 T = TypeVar("T")
 K = TypeVar("K")
 
+# an order has matrices of inducing points: a graph of ten megabytes is none to warn of
+LARGE = {"distributed.admin.large-graph-warning-threshold": "1 GiB"}
 STEP = 64  # chunks are as long as the longest block, rounded up to so many rows
 
 
@@ -167,7 +170,8 @@ class DaskRows(Rows):
         total, keep = delayed(work.total_of), delayed(work.kept_of)
         wanted = [summed([total(one) for one in found])]
         wanted += [keep(one) for one in found] if keeps else []
-        whole, *parts = self.blocks.cluster(wanted)
+        with config.set(LARGE):
+            whole, *parts = self.blocks.cluster(wanted)
         return opened(whole), Kept(each for part in parts for each in opened(part))
 
     def take(self, rows: np.ndarray, rng: np.random.Generator | None = None) -> ArrayRows:

@@ -38,19 +38,20 @@ def rows_of(options: argparse.Namespace) -> tuple[np.ndarray, np.ndarray, np.nda
 
 
 class Clock:
-    """Seconds, and those of processors, of this process and of workers."""
+    """Seconds, and those of processors: of this process, and of each worker."""
 
     def __init__(self, client=None):
         self.client = client
         self.began, self.worked = time.perf_counter(), self._work()
 
-    def _work(self) -> float:
+    def _work(self) -> list[float]:
         others = {} if self.client is None else self.client.run(time.process_time)
-        return time.process_time() + sum(others.values())
+        return [time.process_time(), *others.values()]
 
     def read(self) -> dict:
         seconds = time.perf_counter() - self.began
-        return {"seconds": seconds, "of processors": self._work() - self.worked}
+        spent = [now - before for now, before in zip(self._work(), self.worked, strict=True)]
+        return {"seconds": seconds, "of processors": spent}
 
 
 def told(name: str, clf, X: np.ndarray, y: np.ndarray, clock: dict) -> dict:
@@ -83,7 +84,7 @@ def with_workers(options: argparse.Namespace) -> dict:
             n_workers=options.workers,
             processes=True,
             threads_per_worker=1,
-            dashboard_address=None,
+            dashboard_address=":0",
         ) as cluster,
         Client(cluster) as client,
     ):

@@ -29,6 +29,11 @@ def width_of(X: Any) -> int:
     return int(X.shape[1])
 
 
+def sizes_of(X: Any) -> tuple[Any, ...]:
+    """How many rows each partition of an array has; NaN where that is not known."""
+    return tuple(X.blocks[number].shape[0] for number in range(X.numblocks[0]))
+
+
 def parts_of(X: Any) -> list[Delayed]:
     """Partitions, each with all columns."""
     if is_array(X) and X.ndim == 2:
@@ -99,7 +104,7 @@ def _partitions(name: str, given: Any, X: Any, count: int) -> list[Delayed]:
         if not (np.isnan(rows) or np.isnan(own)):
             if rows != own:
                 raise ValueError(f"X has {rows} rows and {name} has {own}: one for each is needed.")
-            given = given.rechunk({0: X.chunks[0]})
+            given = given.rechunk({0: sizes_of(X)})
     found = parts_of(given)
     if len(found) != count:
         raise ValueError(
@@ -110,11 +115,15 @@ def _partitions(name: str, given: Any, X: Any, count: int) -> list[Delayed]:
 
 
 def _schema(X: Any, names: list[str]) -> pa.Schema:
+    """By the types that columns have where there is no row; objects are words, until one is not."""
     if is_frame(X):
-        found = pa.Table.from_pandas(X._meta_nonempty, preserve_index=False)
-        return found.rename_columns(names).schema.remove_metadata()
-    kind = pa.from_numpy_dtype(X.dtype) if X.dtype.kind != "O" else pa.string()
-    return pa.schema([(name, kind) for name in names])
+        import pandas as pd  # which frames of Dask's are made of
+
+        kinds = [pa.array(pd.Series([], dtype=kind)).type for kind in X.dtypes]
+    else:
+        kinds = [pa.array(np.empty(0, X.dtype)).type] * len(names)
+    words = [pa.string() if pa.types.is_null(kind) else kind for kind in kinds]
+    return pa.schema(list(zip(names, words, strict=True)))
 
 
 def assembled(number: int, names: list[str], X: Any, beside: dict[str, Any]) -> Piece:

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gpclf.data.sources import ParquetTable, Table
 from gpclf.estimators.callbacks import with_callbacks
+from gpclf.estimators.checkpoints import Checkpoint
 from gpclf.estimators.classifier import GPClassifier
 from gpclf.estimators.learning import learn
 from gpclf.estimators.measurement_error import RESAMPLE, refuse_pieces
@@ -81,17 +82,28 @@ class DaskGPClassifier(GPClassifier):
         return super().__getstate__() | {"client": None}  # type: ignore[operator]
 
     @with_callbacks
-    def fit(  # type: ignore[override]
-        self, X: Any, y: Any = None, sample_weight: Any = None, X_std: Any = None
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        X_std: Any = None,
+        *,
+        checkpoint: Any = None,
+        resume: bool = False,
     ) -> "DaskGPClassifier":
         """Learn from rows on a cluster.
 
         X is a Dask array or frame, with labels y and `sample_weight` in the same partitions, or as
         names of columns of a frame; or Parquet files that all workers can read, by their names
         or as a `ParquetTable`, which may also say which columns have the errors of others.
+
+        `checkpoint` and `resume` as of `GPClassifier`: where the client was killed another one goes
+        on from the file, which is where the client is.
         """
         began = time.perf_counter()
         self._check_parameters()
+        place = Checkpoint.of(checkpoint, resume)
         self._refuse()
         if X_std is not None:
             raise TypeError(
@@ -107,7 +119,7 @@ class DaskGPClassifier(GPClassifier):
             vars(self).pop("feature_names_in_", None)
         else:
             self.feature_names_in_ = np.array(names, dtype=object)
-        learn(self, rows, rows.coder.known_columns, rows.coder.labels.values, began)
+        learn(self, rows, rows.coder.known_columns, rows.coder.labels.values, began, place)
         return self
 
     def _refuse(self) -> None:

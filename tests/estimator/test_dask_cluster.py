@@ -2,8 +2,11 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import dask
 import dask.array as da
@@ -11,7 +14,7 @@ import numpy as np
 import pytest
 from distributed import Client, LocalCluster
 
-from gpclf import GPClassifier
+from gpclf import GPClassifier, storage
 from gpclf.dask import DaskGPClassifier
 from gpclf.inference.engines import Natural
 
@@ -34,11 +37,13 @@ def cluster():
         yield made, client
 
 
-@pytest.fixture(scope="module")
-def rows():
+def made_rows():
     rng = np.random.default_rng(0)
     y = np.sort(np.arange(ROWS) % 3)  # no partition has all classes
     return rng.normal(size=(ROWS, 2)) + 2 * np.eye(3)[y, :2], y
+
+
+rows = pytest.fixture(made_rows, scope="module")
 
 
 def _lazy(rows, seconds=0.0):
@@ -62,8 +67,8 @@ def _workers(made, client, count):
         time.sleep(0.05)
 
 
-def _fitted(client, rows, **options):
-    return DaskGPClassifier(client, **OPTIONS | options).fit(*rows)
+def _fitted(client, rows, told=None, **options):
+    return DaskGPClassifier(client, **OPTIONS | options).fit(*rows, **told or {})
 
 
 def _bits(clf, X):
@@ -122,8 +127,48 @@ def _killed_in_a_pass(made, client, rows, survivors):
     return found[0]
 
 
+@pytest.mark.slow
 def test_one_worker_that_dies_in_a_pass_changes_no_bit_and_then_all_but_one(cluster, rows, of_one):
     _workers(*cluster, 3)
     assert _bits(_killed_in_a_pass(*cluster, rows, survivors=2), rows[0]) == of_one
     _workers(*cluster, 3)
     assert _bits(_killed_in_a_pass(*cluster, rows, survivors=1), rows[0]) == of_one
+
+
+CLIENT = """
+import os, signal, sys
+address, place, *folders = sys.argv[1:]
+sys.path[:0] = folders
+from distributed import Client
+from gpclf.estimators import checkpoints
+from gpclf.inference import journal
+import test_dask_cluster as here
+
+journal.STAGE = journal.STEP = 0.0
+journal.SHARE = float("inf")
+saved, real = [], checkpoints.Kept._save
+
+def save(self, theta, past):
+    real(self, theta, past)
+    saved.append(0)
+    if len(saved) == 4:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+checkpoints.Kept._save = save
+with Client(address, set_as_default=False) as client:
+    here._fitted(client, here._lazy(here.made_rows()), {"checkpoint": place})
+"""
+
+
+def test_another_client_goes_on_from_one_that_was_killed(cluster, rows, of_one, tmp_path):
+    made, client = cluster
+    place, folders = tmp_path / "run.ckpt", [Path(__file__).parents[1], Path(__file__).parent]
+    command = [sys.executable, "-c", CLIENT, made.scheduler_address, place, *folders]
+    ended = subprocess.run(list(map(str, command)), timeout=LIMIT)
+    assert ended.returncode == -signal.SIGKILL
+    assert storage.read(place, storage.CHECKPOINT)[0]["records"]
+    again = {"checkpoint": place, "resume": True}
+    assert _bits(_fitted(client, _lazy(rows), again), rows[0]) == of_one
+    X, y = rows
+    with pytest.raises(ValueError, match="differ from what it learned from"):
+        _fitted(client, _lazy((X + 0.1 * (X[0] == X), y)), again)

@@ -27,7 +27,13 @@ from gpclf.inference.history import Progress
 from gpclf.inference.journal import Journal, Past
 
 LIBRARIES = ("gpclf", "jax", "jaxlib", "numpy", "scipy")
-NO_MATTER = ("callback", "max_seconds", "verbose")  # they do not change what is computed
+NO_MATTER = (
+    "callback",
+    "client",
+    "max_seconds",
+    "persist",
+    "verbose",
+)  # they do not change what is computed
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 MOST_WORDS = 60  # letters of a parameter, in a sentence
 OTHER_MACHINE = (

@@ -8,6 +8,7 @@ import numpy as np
 from dask.delayed import Delayed, delayed
 
 from gpclf.data.block import Block
+from gpclf.data.fingerprint import fingerprint
 from gpclf.data.rows import Rows
 from gpclf.data.scaling import Scaling
 from gpclf.data.sources import work
@@ -31,6 +32,13 @@ class Distributed(Streamed):
     def rows(self, scaling: Scaling, dtype: Any, redraw: bool) -> Rows:  # type: ignore[override]
         """As inference sees them."""
         return DaskRows(self._blocks, self.found, scaling, dtype)
+
+    def fingerprints(self) -> dict[str, str]:
+        """Those of the numbers in each partition, wherever these come from."""
+        found, tell = super().fingerprints(), delayed(work.told)
+        del found["the files"]
+        own = self._blocks.cluster([tell(block) for block in self._blocks.blocks])
+        return found | {"the partitions": fingerprint(own)}
 
     def _of_pieces(self, which: np.ndarray | None) -> Iterator[tuple[int, Block]]:
         for number in range(len(self.sizes)) if which is None else which:

@@ -14,6 +14,7 @@ import numpy as np
 
 from gpclf.compilation import compiled_once
 from gpclf.data.block import Block, joined, rebatched
+from gpclf.data.fingerprint import fingerprint
 from gpclf.data.rows import ArrayRows, Kept
 from gpclf.data.scaling import Scaling
 from gpclf.data.sources.base import Piece, Pieces
@@ -106,6 +107,11 @@ def encoded(piece: Piece, order: Order, size: int) -> Block:
     if sum(block.n_rows for block in blocks) != size:
         raise changed(piece.where)
     return joined(blocks) if blocks else empty(len(coder.names))
+
+
+def told(block: Block) -> str:
+    """What tells it from others."""
+    return fingerprint(list(block.fingerprints().values()))
 
 
 def empty(width: int) -> Block:
